@@ -208,8 +208,10 @@ def floats(values: Array) -> Array:
 
 
 def lifted(values: Array) -> Array:
-    """Floats as the rationals they are."""
-    return objects(fmpq(*v.as_integer_ratio()) for v in values.ravel().tolist()).reshape(values.shape)
+    """Floats as the rationals they are; most are zero in channels and replies."""
+    out, live = EXACT.zeros(values.shape), values != 0
+    out[live] = objects(fmpq(*v.as_integer_ratio()) for v in values[live].tolist())
+    return out
 
 
 def in_floats(values: Array) -> Array:

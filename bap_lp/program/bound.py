@@ -232,8 +232,12 @@ class Program(ReadOnly):
     # what a table does
 
     def seen(self, rho: Array) -> dict[str, Array]:
-        """t of every observer."""
-        return {o.name: o.least(rho) for o in self.observers}
+        """t of every observer. What was seen last is kept, and its table is not to be changed any more."""
+        last = vars(self).get("_last")
+        if last is None or last[0] is not rho:
+            rho.flags.writeable = False
+            last = vars(self)["_last"] = rho, {o.name: o.least(rho) for o in self.observers}
+        return last[1]
 
     def sides(self, rho: Array, seen: Mapping[str, Array] | None = None, sizes: bool = False) -> dict[str, Array]:
         """a.rho - c.t - rhs of all rows, by name; sizes: the sum of the sizes of these terms instead."""
@@ -270,12 +274,12 @@ class Program(ReadOnly):
 
     def broken(self, rho: Array, seen: Mapping[str, Array] | None = None) -> tuple[str, int] | None:
         """The name and number of a row that the table breaks; None if there is none."""
-        kept = tuple(one for one in self.rows if not one.worst)
-        for name, side in replace(self, rows=kept).sides(rho, seen).items():
-            equal = next(one.equal for one in kept if one.name == name)
-            wrong = side != 0 if equal else side > 0
-            if wrong.any():
-                return name, int(np.argmax(wrong))
+        sides = self.sides(rho, seen)
+        for one in self.rows:
+            side = sides[one.name]
+            wrong = side != 0 if one.equal else side > 0
+            if not one.worst and wrong.any():
+                return one.name, int(np.argmax(wrong))
         return None
 
     # what multipliers prove

@@ -3,7 +3,8 @@
 A float is a rational number. The channel q = rho / mass is rounded to multiples of 2^-52 such that its rows sum to one:
 floats hold such numbers, so what is published is what was proved. If a row is broken by that, the table is mixed with a
 strictly feasible one, (1 - t) rho + t rho_0, with t so large that rounding does not break it again. Where probabilities
-of very different size are compared, a grid loses the small ones, and the floats are scaled to their sums instead.
+of very different size are compared, a grid loses the small ones, and the floats are scaled to their sums instead. Rows
+that must hold with equality have no strictly feasible table: a small system in rationals moves the table onto them.
 
 Weights are cut at zero. Replies must sum to their prices, which follow from the weights: the largest reply of a group
 takes up the rest. Because a row's terms have c >= 0, any weights have replies: any float multipliers prove something.
@@ -12,20 +13,22 @@ What is left is the gap between the two, an exact number that is stated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from flint import fmpq_mat
 
 from bap_lp.program.bound import Dual, Observer, Program
-from bap_lp.rational import EXACT, Array, is_exact, lifted
+from bap_lp.rational import EXACT, Array, floats, is_exact, lifted, objects
 
 STOPPED = "stopped before the optimum"
 _GRID = 2.0**52
 NOISE = 1e-13  # probabilities of a float solution up to this are rounding, if nothing depends on them
-_SHARES = (2.0**-50, 2.0**-44, 2.0**-38, 2.0**-32)  # of the strictly feasible table on the grid
-_FINE = [2.0**-k for k in (60, 54, 48, 42, 36)]  # of it between the floats themselves
+_MOST = 2.0**-32  # of the strictly feasible table that is mixed in
+_MANY, _LARGE = 200, 20_000_000  # unknowns of a system in rationals, and entries of the rows behind it
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,30 +64,140 @@ def on_simplex(q: Array) -> Array:
 
 def feasible(program: Program, q: Array, inner: Array | None = None) -> Array | None:
     """A feasible table near a float channel, in rationals; None if this cannot find one. inner: a strict channel."""
-    for channel in _channels(q, inner):
-        rho = program.mass[:, None] * channel
-        if not (channel < 0).any() and program.broken(rho) is None:
+    if not np.isfinite(q).all() or not (q.sum(axis=1) > 0).all():
+        return None
+    mass, q = program.mass[:, None], np.maximum(q, 0.0)
+    q = q / q.sum(axis=1, keepdims=True)
+    clean = np.where(q > NOISE, q, 0.0)
+    hull = _Hull.of(program)
+    for channel in _channels(program, clean, q, inner, hull):
+        rho = mass * channel
+        if hull is not None:
+            rho = hull.nearest(rho)
+        if rho is not None and not (rho < 0).any() and program.broken(rho) is None:
             return rho
     return None
 
 
-def _channels(q: Array, inner: Array | None) -> Iterator[Array]:
-    if not np.isfinite(q).all() or not (q.sum(axis=1) > 0).all():
-        return
-    q = np.maximum(q, 0.0)
-    q = q / q.sum(axis=1, keepdims=True)
-    clean = np.where(q > NOISE, q, 0.0)
-    yield lifted(on_grid(clean))
-    if (clean != q).any():
-        yield lifted(on_grid(q))
+def _channels(program: Program, clean: Array, q: Array, inner: Array | None, hull: _Hull | None) -> Iterator[Array]:
+    """Exact channels, from the nearest one on."""
+    bases = (clean, q) if (clean != q).any() else (q,)
     if inner is None:
+        yield from map(lifted, map(on_grid, bases))
         return
-    for base in (clean, q) if (clean != q).any() else (q,):
-        for share in _SHARES:
-            yield lifted(on_grid((1 - share) * base + share * inner))
     exact, strict = on_simplex(q), on_simplex(inner)
-    for share in map(EXACT.number, _FINE):
+    room = program.sides(program.mass[:, None] * strict)
+    for base in bases:
+        least = _share(program, lifted(on_grid(base)), room)
+        if hull is not None:
+            least = max(least, 2.0**-48)  # where a vertex is degenerate, the moves onto the hull need room
+        for share in (least * 2.0**k for k in (2, 8, 14)):
+            if 0 < share <= _MOST:
+                yield lifted(on_grid((1 - share) * base + share * inner))
+    least = _share(program, exact, room)
+    if 0 < least <= _MOST:
+        share = EXACT.number(2.0 ** math.ceil(math.log2(least) + 1e-9))
         yield (1 - share) * exact + share * strict
+
+
+def _share(program: Program, channel: Array, room: Mapping[str, Array]) -> float:
+    """The share of a strict channel that makes up for all that is broken, since what rows are broken by is convex.
+
+    room: the sides of the strict channel. Infinite if it is not strict where it must be.
+    """
+    over, least = program.sides(program.mass[:, None] * channel), 0.0
+    for rows in program.rows:
+        broken = over[rows.name] > 0
+        if not rows.worst and not rows.equal and broken.any():
+            most, left = floats(over[rows.name][broken]), -floats(room[rows.name][broken])
+            least = max(least, math.inf if (left <= 0).any() else float((most / (most + left)).max()))
+    return least
+
+
+@dataclass(frozen=True, eq=False)
+class _Hull:
+    """The rows that must hold with equality: such rows, and pairs of a row and its negative. a.rho = rhs."""
+
+    row: Array
+    x: Array
+    s: Array
+    value: Array
+    rhs: Array
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, program: Program) -> _Hull | None:
+        mark, parts, count = np.random.default_rng(0).random(program.shape), [], 0
+        for rows, small in zip(program.rows, program.rounded.rows, strict=True):
+            if rows.worst or rows.terms or rows.entries is None or small.entries is None:
+                continue
+            kept = np.ones(len(rows), dtype=bool)
+            if not rows.equal:  # a row and its negative have opposite marks
+                row, x, s, value = small.entries
+                found = np.zeros(len(rows))
+                np.add.at(found, row, value * mark[x, s])
+                both = found + 1j * small.rhs
+                kept = (found > 0) & np.isin(both, -both)
+            if kept.any():
+                place, (row, x, s, value) = count + np.cumsum(kept) - 1, rows.entries
+                live = kept[row]
+                parts.append((place[row[live]], x[live], s[live], value[live], rows.rhs[kept]))
+                count += int(kept.sum())
+        if not parts or count * program.cost.size > _LARGE:
+            return None
+        return cls(*map(np.concatenate, zip(*parts, strict=True)), program.shape)
+
+    def nearest(self, rho: Array) -> Array | None:
+        """A table on the hull with the same sums over signals; None if it is out of reach.
+
+        State x moves probability from its most likely signal to others it may send. The moves with most room are chosen
+        in floats, and solved for in rationals.
+        """
+        from scipy.linalg import qr
+
+        m, (N, S) = len(self.rhs), self.shape
+        off = -self.rhs
+        np.add.at(off, self.row, self.value * rho[self.x, self.s])
+        if not off.any():
+            return rho
+        small = floats(rho)
+        key = small.argmax(axis=1)
+        state, signal = np.nonzero(small)
+        open_ = signal != key[state]
+        state, signal = state[open_], signal[open_]
+        table = np.zeros((m, N, S))
+        table[self.row, self.x, self.s] = floats(self.value)
+        moves = table[:, state, signal] - table[:, state, key[state]]
+        moves = moves * np.minimum(small[state, signal], small[state, key[state]])
+        moves /= np.maximum(np.abs(moves).max(axis=1, initial=0.0), 1e-300)[:, None]
+        if not moves.size:
+            return None
+        chosen = _independent(qr, moves, _MANY)
+        if chosen is None:
+            return None
+        rows = _independent(qr, moves[:, chosen].T, len(chosen))
+        if rows is None or len(rows) < len(chosen):
+            return None
+        state, signal = state[chosen], signal[chosen]
+        exact = EXACT.zeros((m, N, S))
+        exact[self.row, self.x, self.s] = self.value
+        system = (exact[:, state, signal] - exact[:, state, key[state]])[rows]
+        try:
+            found = fmpq_mat(*system.shape, system.ravel().tolist()).solve(fmpq_mat(len(rows), 1, off[rows].tolist()))
+        except ZeroDivisionError:
+            return None
+        out, amounts = rho.copy(), objects(found.entries())
+        np.subtract.at(out, (state, signal), amounts)
+        np.add.at(out, (state, key[state]), amounts)
+        return out
+
+
+def _independent(qr: Any, table: Array, most: int) -> Array | None:
+    """Independent columns, the largest first; None if there are more than `most`."""
+    triangle, order = qr(table, mode="r", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    count = int((size > 1e-10 * size.max(initial=0.0)).sum())
+    return order[:count] if 0 < count <= most else None
 
 
 def priced(program: Program, dual: Dual, rho: Array | None = None) -> Dual:
@@ -103,15 +216,16 @@ def priced(program: Program, dual: Dual, rho: Array | None = None) -> Dual:
     if worst:
         _absorb(np.concatenate([weights[name] for name in worst]), EXACT.one, weights, worst)
     goals, replies = program.prices(weights), {}
-    for o in program.observers:
+    sent = None if rho is None else floats(rho)
+    for o in program.observers if sent is None else program.rounded.observers:
         u = dual.replies[o.name]
         u = u if is_exact(u) else lifted(np.where(np.isfinite(u), np.maximum(u, 0.0), 0.0))
-        replies[o.name] = _settled(u, goals[o.name], o.starts, None if rho is None else _heard(o, rho))
+        replies[o.name] = _settled(u, goals[o.name], o.starts, None if sent is None else _heard(o, sent))
     return Dual(replies, weights)
 
 
 def _heard(o: Observer, rho: Array) -> Array:
-    """What every column loses at every view, and at a view that is never sent without any signal."""
+    """What every column loses at every view, and at a view that is never sent without any signal; in floats."""
     losses = o.sums(rho)
     silent = np.ones(o.views, dtype=bool)
     silent[o.sees[(rho != 0).any(axis=0)]] = False

@@ -38,10 +38,11 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 # first basis was the one that is chosen in 142 of 144 such problems, and in 118 with 1e-6 and none of lam
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 _OFTEN = 1.5  # best decisions per state from which they are tried alone
-# Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.2 s on integers to 20
-# at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20); not where ties are certain, 2.2 against 0.9 s
-_SQUARE = 25
-_PIVOTS_TIED = 5000  # of the primal method on 0-1 losses: 4900 in 0.2 s at (60, 60, 20), 0.3 s from inside
+# Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.0 s on integers to 20
+# at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20). Later if no losses are equal: 2.5 against 1.1 s on floats at
+# (60, 60, 60), 0.04 against 0.14 s at (20, 100, 20). Not where ties are certain, 2.2 against 0.9 s
+_SQUARE, _SQUARE_DISTINCT = 25, 90
+_PIVOTS_TIED = 2000  # of the primal method on 0-1 losses: 5600 in 0.25 s at (60, 60, 20), 0.13 s from inside
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _MANY = 300_000  # products up to which a gap is computed in rationals
@@ -293,7 +294,8 @@ def _simplex_basis(
             return solve_lp(lp, [cost * columns for cost in ties], start).basic
         if _coarse(small):
             return primal_basis(lp, start, first, inside=True, pivots=_PIVOTS_TIED)
-        return primal_basis(lp, start, first, inside=b * e <= _SQUARE * N)
+        distinct = len(np.unique(small.E)) > small.E.size // 2
+        return primal_basis(lp, start, first, inside=b * e <= (_SQUARE_DISTINCT if distinct else _SQUARE) * N)
     except SolverError:
         return None
 

@@ -54,9 +54,8 @@ class ExtendedProgram:
         self.k = self.h = self.point = 0  # point: the bits behind the point of all numbers
         self.scale: Array = np.ones(m, dtype=object)
         self.unit = 1
-        ratios = _ratios(lp.value), _ratios(lp.rhs), _ratios(lp.cost)
-        if not self._multiplied(*ratios):
-            self._rounded(*ratios)
+        if not _coarse(lp.value) or not self._multiplied(_ratios(lp.value), _ratios(lp.rhs), _ratios(lp.cost)):
+            self._rounded()
 
     def _multiplied(self, values: Ratios, rhs: Ratios, costs: Ratios) -> bool:
         """Multiply by common denominators; whether the integers are short."""
@@ -80,20 +79,20 @@ class ExtendedProgram:
         self.cost = np.array([p * (unit // q) for p, q in costs], dtype=object)
         return True
 
-    def _rounded(self, values: Ratios, rhs: Ratios, costs: Ratios) -> None:
+    def _rounded(self) -> None:
         """Bring the program to one size and round it."""
-        index, column_of = self.lp.index, self.lp.column_of
-        sizes, live = _sizes(values), np.array([p != 0 for p, _ in values], dtype=bool)
+        lp, index, column_of = self.lp, self.lp.index, self.lp.column_of
+        sizes, live = _sizes(lp.value), lp.value != 0
         for own, lines in ((self.row, index), (self.column, column_of)) * _PASSES:
             left = (sizes + self.row[index] + self.column[column_of])[live]
             most = np.full(len(own), -_FAR)
             np.maximum.at(most, lines[live], left)
             own -= np.where(most > -_FAR, most, 0)
-        self.k, self.h = -_largest(costs, self.column), -_largest(rhs, self.row)
+        self.k, self.h = -_largest(lp.cost, self.column), -_largest(lp.rhs, self.row)
         self.point = _POINT
-        self.value = _fixed(values, self.row[index] + self.column[column_of])
-        self.rhs, self.cost = _fixed(rhs, self.row + self.h), _fixed(costs, self.column + self.k)
-        self.slack = np.full(len(rhs), 1 << _POINT, dtype=object)
+        self.value = _fixed(lp.value, self.row[index] + self.column[column_of])
+        self.rhs, self.cost = _fixed(lp.rhs, self.row + self.h), _fixed(lp.cost, self.column + self.k)
+        self.slack = np.full(len(lp.rhs), 1 << _POINT, dtype=object)
 
     def reduced(self, y: Array, bits: int) -> Array:
         """c - A'y for all columns in the units of `duals`, y as `ExtendedBasis.duals` gives it."""
@@ -209,34 +208,44 @@ class ExtendedBasis:
         raise Unsolved("the refinement does not converge")
 
 
+def _coarse(values: Array) -> bool:
+    """Whether a common denominator may be short; most floats have none."""
+    if values.dtype == object:
+        return True
+    whole = values * _SMALL
+    return bool((np.rint(whole) == whole).all())
+
+
 def _ratios(values: Array) -> Ratios:
     if values.dtype == object:
         return [(int(v.p), int(v.q)) for v in values.tolist()]
     return [v.as_integer_ratio() for v in values.tolist()]
 
 
-def _sizes(ratios: Ratios) -> Array:
+def _sizes(values: Array) -> Array:
     """Logarithms to base two, up to one."""
-    return np.array([abs(p).bit_length() - q.bit_length() for p, q in ratios], dtype=np.int64)
+    if values.dtype == object:
+        return np.array([abs(p).bit_length() - q.bit_length() for p, q in _ratios(values)], dtype=np.int64)
+    return np.frexp(values)[1].astype(np.int64)
 
 
-def _largest(ratios: Ratios, factors: Array) -> int:
+def _largest(values: Array, factors: Array) -> int:
     """The logarithm of the largest number after scaling; 0 if all are zero."""
-    live = np.array([p != 0 for p, _ in ratios], dtype=bool)
-    return int((_sizes(ratios) + factors)[live].max()) if live.any() else 0
+    live = values != 0
+    return int((_sizes(values) + factors)[live].max()) if live.any() else 0
 
 
-def _fixed(ratios: Ratios, factors: Array) -> Array:
+def _fixed(values: Array, factors: Array) -> Array:
     """The numbers times 2^factors, in units of 2^-_POINT, rounded down."""
-    shifts = (factors + _POINT).tolist()
-    whole = [((p << s) // q if s >= 0 else p // (q << -s)) for (p, q), s in zip(ratios, shifts, strict=True)]
-    return np.array(whole, dtype=object)
+    if values.dtype == object:
+        shifts = zip(_ratios(values), (factors + _POINT).tolist(), strict=True)
+        return np.array([((p << s) // q if s >= 0 else p // (q << -s)) for (p, q), s in shifts], dtype=object)
+    part, exponent = np.frexp(values)
+    shift = (factors + _POINT + exponent - 53).astype(object)
+    return (np.ldexp(part, 53).astype(np.int64).astype(object) << np.maximum(shift, 0)) >> np.maximum(-shift, 0)
 
 
 def to_floats(numerators: Array, bits: int, unit: int = 1) -> Array:
-    """numerators 2^-bits / unit, correctly rounded up to an ulp or two."""
-    out = np.empty(len(numerators))
-    for k, v in enumerate(numerators.tolist()):
-        spare = max(abs(v).bit_length() - 64, 0)
-        out[k] = math.ldexp(float(v >> spare), spare - bits)
-    return out / float(unit)
+    """numerators 2^-bits / unit, correctly rounded."""
+    whole = unit << bits
+    return np.array([v / whole for v in numerators.tolist()], dtype=float)

@@ -48,7 +48,7 @@ PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
 # pivots, or a quarter of the rows, after which the primal method is given up: on distances it needs fewer than these;
 # elsewhere a tenth of the time of the other methods is lost
-_PIVOTS = 600
+_PIVOTS = 400
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
 _TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _OPTIONS: dict[str, Any] = {

@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.sums.arrays import Arrays, blocks
-from bap_lp.rational import EXACT, Array
+from bap_lp.rational import EXACT, Array, floats, lifted
 
 _SPLIT = 2.0**27 + 1
 _UNIT = EXACT.number(2.0**-98)
@@ -65,10 +65,10 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
 
     p is scaled to sum to one. R_B is that of a Bob whom signal i tells to decide i. Rows of q sum to one, u is exact.
     """
-    pairs = [(float(v), float(v - EXACT.number(float(v)))) for v in u.ravel().tolist()]
-    high, low = (np.array([pair[k] for pair in pairs]).reshape(u.shape) for k in (0, 1))
+    high = floats(u)
+    low = floats(u - lifted(high))
     (N, b, e), mass, told, least, size = arrays.shape, [], [], [], 0.0
-    heard: list[Twofold] = []
+    heard: Twofold = np.zeros((b, e)), np.zeros((b, e))
     zero = np.zeros(1)
     with np.errstate(over="ignore", invalid="ignore"):
         for cut in blocks(N):
@@ -76,14 +76,11 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
             mass.append(_total((p, np.zeros_like(p))))
             rho = _product(p[:, None], sent)
             told.append(_total(_total(tuple(part.T for part in _times(rho, (B, np.zeros_like(B)))))))  # type: ignore[arg-type]
-            heard.append(_heard(rho, E))
+            heard = _add(heard, _heard(rho, E))
             own: Twofold = (B, np.zeros_like(B))
             for j in range(e):
                 own = _add(own, _times((E[:, [j]], zero), (-high[:, j], -low[:, j])))
-            margin = (own[0][:, 0], own[1][:, 0])
-            for i in range(1, b):
-                margin = _smaller(margin, (own[0][:, i], own[1][:, i]))
-            least.append(_total(_times((p, zero), margin)))
+            least.append(_total(_times((p, zero), _least(own, slice(0, b)))))
             size += float(p @ (B.max(axis=1) + (E @ high.T).max(axis=1))) + float(p @ E.max(axis=1)) * float(lam)
     if not np.isfinite(size) or (size == 0 and not (arrays.p > 0).all()):
         return None
@@ -91,10 +88,8 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
     if tiny < 1e-140 or arrays.B.max() > 1e140 or arrays.E.max() > 1e140:
         return None  # products near the ends of the range lose their errors
     whole, bob, bound = (sum((_exact(part)[0] for part in parts), EXACT.zero) for parts in (mass, told, least))
-    sums = [sum(column, EXACT.zero) for column in zip(*(_exact(part) for part in heard), strict=True)]
-    table = EXACT.list(sums).reshape(b, e)
-    eve = arrays.least_replies(table).sum()
-    error = _UNIT * (N + e + 64) * 4 * EXACT.number(2 * size) * len(arrays.groups)
+    eve = sum((_exact(_total(_least(heard, g)))[0] for g in arrays.groups), EXACT.zero)
+    error = _UNIT * (N + b + e + 64) * 4 * EXACT.number(2 * size) * len(arrays.groups)
     return bob / whole, eve / whole, (bob - lam * eve + error) / whole, (bound - error) / whole
 
 
@@ -108,6 +103,10 @@ def _heard(rho: Twofold, E: Array) -> Twofold:
     return np.stack(high, axis=1), np.stack(low, axis=1)
 
 
-def _smaller(x: Twofold, y: Twofold) -> Twofold:
-    first = (x[0] < y[0]) | ((x[0] == y[0]) & (x[1] < y[1]))
-    return np.where(first, x[0], y[0]), np.where(first, x[1], y[1])
+def _least(x: Twofold, columns: slice) -> Twofold:
+    """The least of some columns, in every row."""
+    high, low = x[0][:, columns.start], x[1][:, columns.start]
+    for a, b in zip(x[0].T[columns.start + 1 : columns.stop], x[1].T[columns.start + 1 : columns.stop], strict=True):
+        first = (high < a) | ((high == a) & (low < b))
+        high, low = np.where(first, high, a), np.where(first, low, b)
+    return high, low

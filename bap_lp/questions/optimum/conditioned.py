@@ -75,19 +75,21 @@ def best_channel(
 def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] = ()) -> Solution:
     """The solution of a pair on merged states, with its certificate on all states."""
     layout, exact = asked.layout, asked.exact
-    rows = layout.rows(found.rho, asked.deterministic)
-    program = layout.whole_program(lam)
-    dual = asked.whole_dual(program, found.dual)
-    statement = Statement(program, layout, asked.conditions, lam)
-    value = statement.value(rows)
-    least = statement.bound(dual, cases, value)[0]
+    rows, dual, value, least = found.rho, found.dual, found.value, found.bound
+    if layout.merges or asked.conditions.combinatorial or least is None:
+        rows = layout.rows(found.rho, asked.deterministic)
+        program = layout.whole_program(lam)
+        dual = asked.whole_dual(program, found.dual)
+        statement = Statement(program, layout, asked.conditions, lam)
+        value = statement.value(rows)
+        least = statement.bound(dual, cases, value)[0]
     if exact and not asked.conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     stated, bound, gap = reported(value, least, exact)
     at = as_stated(lam, exact)
-    sent = layout.sent_whole(rows)
-    bob, eve = (v if exact else float(v) for v in (sent.told_risk, sent.eve_risk))
-    risks = Risks.summed(bob, eve, 1)
+    eve = layout.sent_whole(rows).eve_risk
+    told = value + lam * eve  # R_B of a Bob who decides what he is told
+    risks = Risks.summed(*((told, eve) if exact else (float(told), float(eve))), 1)
     prior = asked.problem.p if exact else layout.whole.p
     certificate = Certificate((at,), stated, gap, rows, dual, exact, asked.conditions, tuple(cases), prior=prior)
     how = "obedience program" if asked.problem.misaligned else "compact program"

@@ -7,14 +7,17 @@ answers with the best certified pair it has; an exact one has nothing to show be
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from typing import Any
 
 from bap_lp.rational import InputError
 
 SolveProgress = Callable[[int, float, float], None]  # called with iteration, bound, value
+_TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 
@@ -48,3 +51,41 @@ def check() -> None:
     """Raise OutOfTime if the deadline has passed."""
     if remaining() <= 0:
         raise OutOfTime("the time limit was reached before the optimum")
+
+
+def watched(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
+    """The answer of a solver that runs no Python for long, where signals are seen all the same.
+
+    A signal handler of Python only runs in the main thread, between its own instructions. So there the work goes on in
+    a thread of its own, while the main thread waits. If the wait ends by an exception, such as a KeyboardInterrupt,
+    `stop` tells the work to end, and is called until it has.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    busy, ended, unwanted = threading.Lock(), threading.Event(), threading.Event()
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        with busy:
+            try:
+                if not unwanted.is_set():
+                    found.append(work())
+            except BaseException as error:
+                failed.append(error)
+        ended.set()
+
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        while not ended.wait(_TICK):
+            pass
+    except BaseException:
+        unwanted.set()
+        while busy.locked():
+            with suppress(KeyboardInterrupt):  # it has been heard
+                stop()
+                ended.wait(_TICK)
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]

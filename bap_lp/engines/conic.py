@@ -12,12 +12,13 @@ All here are floats. What they prove is found in rationals afterwards.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, remaining
+from bap_lp.clock import OutOfTime, check, remaining, watched
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.solve import centred
 from bap_lp.model.reports import Reporter
@@ -177,10 +178,13 @@ def _solved(cost: Array, matrix: Any, right: Array, kinds: list[Any], balanced: 
     settings.verbose, settings.max_threads = False, 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TIGHT
     settings.tol_ktratio, settings.equilibrate_enable = 1e-12, balanced
+    check()
     if remaining() < np.inf:
         settings.time_limit = max(remaining(), 1e-3)
     nothing = sparse.csc_matrix((len(cost), len(cost)))
-    found = clarabel.DefaultSolver(nothing, cost, matrix, right, kinds, settings).solve()
+    solver, unwanted = clarabel.DefaultSolver(nothing, cost, matrix, right, kinds, settings), threading.Event()
+    solver.set_termination_callback(lambda _: unwanted.is_set())  # asked at every step
+    found = watched(solver.solve, unwanted.set)
     status, x, z = str(found.status), np.array(found.x), np.array(found.z)
     if "Infeasible" in status:
         raise NoMechanism(status)

@@ -145,7 +145,8 @@ class _Hull:
                 count += int(kept.sum())
         if not parts or count * program.cost.size > _LARGE:
             return None
-        return cls(*map(np.concatenate, zip(*parts, strict=True)), program.shape)
+        row, x, s, value, rhs = map(np.concatenate, zip(*parts, strict=True))
+        return cls(row, x, s, value, rhs, program.shape)
 
     def nearest(self, rho: Array) -> Array | None:
         """A table on the hull with the same sums over signals; None if it is out of reach.

@@ -21,7 +21,7 @@ from bap_lp.engines.compact.ties import float_ties, table_weights
 from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
 from bap_lp.engines.game.solver import FEW, few_values, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
-from bap_lp.engines.linear.highs import SolverError, primal_basis, solve_lp
+from bap_lp.engines.linear.highs import SolverError, few_pivots, primal_basis, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.memory import require
 from bap_lp.engines.linear.optimum import optimum, scaled
@@ -42,16 +42,20 @@ _OFTEN = 1.5  # best decisions per state from which they are tried alone
 # at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20). Later if no losses are equal: 2.5 against 1.1 s on floats at
 # (60, 60, 60), 0.04 against 0.14 s at (20, 100, 20). Not where ties are certain, 2.2 against 0.9 s
 _SQUARE, _SQUARE_DISTINCT = 25, 90
-_PIVOTS_TIED = 2000  # of the primal method on 0-1 losses: 5600 in 0.25 s at (60, 60, 20), 0.13 s from inside
+_PIVOTS_TIED = 1000  # of the primal method on 0-1 losses: 5600 in 0.25 s at (60, 60, 20), 0.13 s from inside
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
+_PERTURBED_LONGER = 1.2  # times as long takes the structured method where ties are certain
+# seconds of the structured method from which a few primal pivots are tried before it: on distances they are enough,
+# 72 of them in 0.014 s at (200, 100, 4), which is 0.2 s from inside
+_WORTH, _BRIEF = 0.2, 100
 _MANY = 300_000  # products up to which a gap is computed in rationals
 _COMPARED = 10**8  # losses: less than a second
 _MANY_DECISIONS = 256  # of Bob, from which those that are worse than others in every state are left out
 
 
-def whole_program(arrays: Arrays) -> bool:
-    """Whether simplex and interior point on the whole program take less time than the structured method, in seconds.
+def estimated(arrays: Arrays) -> tuple[float, float]:
+    """Seconds that simplex and interior point take on the whole program, and those of the structured method.
 
     The structured one takes some thirty steps, each with a dense system in b*e unknowns; then Eve's b*e rows are in
     every restricted program. HiGHS works with the N*b*e entries: the primal simplex method grows as their power 1.8,
@@ -60,7 +64,18 @@ def whole_program(arrays: Arrays) -> bool:
     N, b, e = arrays.shape
     entries, unknowns = N * b * e, b * e
     whole = min(2.0 * (entries / 1e5) ** 1.8, 0.01 + 4e-6 * entries)
-    return whole <= 0.008 + 4e-4 * unknowns + 30 * (unknowns**3 / 3 + N * unknowns**2 / 2) / 1.1e10
+    structured = 0.008 + 4e-4 * unknowns + 30 * (unknowns**3 / 3 + N * unknowns**2 / 2) / 1.1e10
+    return whole, structured * (_PERTURBED_LONGER if _coarse(arrays.rounded) else 1.0)
+
+
+def choose(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[bool, Array | None]:
+    """Whether to solve the whole program, or else by its structure; and a basis if one was found on the way."""
+    whole, structured = estimated(arrays)
+    if whole <= structured:
+        return True, _simplex_basis(arrays, lam, weight, True) if perturbed else None
+    worth = structured >= _WORTH and not _coarse(arrays.rounded)
+    found = _simplex_basis(arrays, lam, weight, True, brief=True) if worth else None
+    return found is not None, found
 
 
 def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
@@ -185,14 +200,15 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
         rho = arrays.obedient(normalised(rho, arrays, u))
         return JointOptimum(rho, u, arrays.bound(u), how)
 
-    if whole_program(arrays):
-        try:
-            least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
-            start = _simplex_basis(arrays, lam, weight, True) if N * b * e >= least else None
+    try:
+        least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
+        direct, start = choose(arrays, lam, weight, N * b * e >= least)
+        if direct:
             start = _first_guess(arrays, lam, weight) if start is None else start
             vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
-        except OutOfTime:
-            return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
+    except OutOfTime:
+        return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
+    if direct:
         rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
         basic, how = vertex.basic, f"compact program, {vertex.how}"
     else:
@@ -233,12 +249,12 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
         if not lowered.narrow:
             best = _exactly(lowered, lam, progress, weight)
             return replace(best, bound=best.bound + constant)
-    ties, direct = float_ties(arrays, weight), whole_program(arrays)
+    ties, whole = float_ties(arrays, weight), arrays.integers
+    few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
+    direct, basic = choose(arrays, lam, weight, few or N * b * e >= _PERTURBED or _coarse(arrays.rounded))
     if direct:
-        whole = arrays.integers
-        few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
-        perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
-        basic, how = _simplex_basis(arrays, lam, weight, perturbed), "compact program, HiGHS simplex"
+        basic = _simplex_basis(arrays, lam, weight, False) if basic is None else basic
+        how = "compact program, HiGHS simplex"
     else:
         _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)
 
@@ -275,8 +291,9 @@ def _simplex_basis(
     perturbed: bool,
     ties: Sequence[Array] = (),
     start: Array | None = None,
+    brief: bool = False,
 ) -> Array | None:
-    """The float basis of the whole program; `perturbed`: its costs, as the ties choose."""
+    """The float basis of the whole program; `perturbed`: its costs, as the ties choose; `brief`: if it is near."""
     small, (N, b, e) = arrays.rounded, arrays.shape
     lp, columns, _ = scaled(compact_program(small, float(lam)))
     if perturbed:
@@ -284,7 +301,7 @@ def _simplex_basis(
         lp = replace(lp, cost=lp.cost + noise)
     start = _first_guess(small, float(lam), weight) if start is None else start
     first = None
-    if perturbed:
+    if perturbed and not brief:
         # where Bob's best decisions tie often, they mostly hide as much from Eve as all do: a third less time per pivot
         best = np.append(small.B.min(axis=1)[:, None] == small.B, np.ones(lp.shape[1] - weight.size, dtype=bool))
         own = start[start < len(best)]
@@ -292,6 +309,9 @@ def _simplex_basis(
     try:
         if ties:
             return solve_lp(lp, [cost * columns for cost in ties], start).basic
+        if brief:
+            found = few_pivots(lp, start, _BRIEF)
+            return None if found is None else found[0]
         if _coarse(small):
             return primal_basis(lp, start, first, inside=True, pivots=_PIVOTS_TIED)
         distinct = len(np.unique(small.E)) > small.E.size // 2

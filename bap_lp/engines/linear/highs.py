@@ -1,9 +1,8 @@
 """LinearProgram -> float solution with basis and duals, by HiGHS.
 
-`run` is the one place where HiGHS works. A call of HiGHS runs no Python, and a signal handler of Python only runs in
-the main thread, between its own instructions. So a long run from the main thread goes on in a thread of its own while
-the main thread waits. If that wait ends by an exception, such as a KeyboardInterrupt, HiGHS is told to stop: the
-simplex method reads its time limit at every pivot, the other methods ask a callback, which is installed only then.
+`run` is the one place where HiGHS works. A long run is `clock.watched`. If an exception ends it, such as a
+KeyboardInterrupt, HiGHS is told to stop: the simplex method reads its time limit at every pivot, the other methods ask
+a callback, which is installed only then.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check, remaining
+from bap_lp.clock import OutOfTime, check, remaining, watched
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.rational import Array
 
@@ -50,7 +49,6 @@ _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, coun
 # elsewhere a tenth of the time of the other methods is lost
 _PIVOTS = 400
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
-_TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -129,14 +127,16 @@ def primal_basis(
     if first is not None:
         m, n = lp.shape
         within = np.append(first, np.ones(m, dtype=bool))
-        found = _primal(lp.on_columns(first), (np.cumsum(within) - 1)[start], pivots)
+        found = few_pivots(lp.on_columns(first), (np.cumsum(within) - 1)[start], pivots)
         if found is not None:
             basic, y = found
             start = np.flatnonzero(within)[basic]
             reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
             if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
                 return start
-    found = _primal(lp, start, pivots)
+            found = few_pivots(lp, start, pivots)
+    else:
+        found = few_pivots(lp, start, pivots)
     if found is not None:
         return found[0]
     if inside:
@@ -145,7 +145,7 @@ def primal_basis(
     return solve_lp(lp).basic
 
 
-def _primal(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Array] | None:
+def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Array] | None:
     """The variables of an optimal basis, and the duals of the rows; None if there are too many pivots on the way."""
     # without a second perturbation: a tenth faster
     highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, simplex_iteration_limit=pivots,
@@ -218,51 +218,26 @@ def solve_interior(lp: LinearProgram) -> FloatVertex:
     return FloatVertex(z, y, basic, True, (z, basic))
 
 
-def run(highs: highspy.Highs) -> None:
+def run(highs: highspy.Highs, long: bool = False) -> None:
     """Run within the time that is left, or within a shorter limit of the solver's own; a signal ends it at once.
 
-    Raises OutOfTime, and whatever a signal handler raises.
+    long: though the program is small, as one in whole numbers may be. Raises OutOfTime, and whatever a signal handler
+    raises.
     """
     check()
     left, own = remaining(), highs.getOptionValue("time_limit")[1]
     if left < own:
         highs.setOptionValue("time_limit", highs.getRunTime() + left)
-    if highs.getNumNz() >= _LONG and threading.current_thread() is threading.main_thread():
-        _watched(highs)
+    if long or highs.getNumNz() >= _LONG:
+        try:
+            watched(highs.run, lambda: _stop(highs))
+        except BaseException:
+            _KEPT.highs = None  # its options and callbacks are changed
+            raise
     else:
         highs.run()
     if left < own and highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
         raise OutOfTime("the time limit was reached before the optimum")
-
-
-def _watched(highs: highspy.Highs) -> None:
-    """Run in another thread, and wait for its end where signals are seen."""
-    busy, ended, unwanted = threading.Lock(), threading.Event(), threading.Event()
-    failed: list[BaseException] = []
-
-    def work() -> None:
-        with busy:
-            try:
-                if not unwanted.is_set():
-                    highs.run()
-            except BaseException as error:
-                failed.append(error)
-        ended.set()
-
-    try:
-        threading.Thread(target=work, daemon=True).start()
-        while not ended.wait(_TICK):
-            pass
-    except BaseException:
-        unwanted.set()
-        _KEPT.highs = None  # not to be used again before it has stopped
-        while busy.locked():
-            with suppress(KeyboardInterrupt):  # it has been heard
-                _stop(highs)
-                ended.wait(_TICK)
-        raise
-    if failed:
-        raise failed[0]
 
 
 def _stop(highs: highspy.Highs) -> None:

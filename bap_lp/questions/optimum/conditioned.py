@@ -89,7 +89,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     at = as_stated(lam, exact)
     eve = layout.sent_whole(rows).eve_risk
     told = value + lam * eve  # R_B of a Bob who decides what he is told
-    risks = Risks.summed(*((told, eve) if exact else (float(told), float(eve))), 1)
+    risks = Risks.summed(told, eve, 1) if exact else Risks.summed(float(told), float(eve), 1)
     prior = asked.problem.p if exact else layout.whole.p
     certificate = Certificate((at,), stated, gap, rows, dual, exact, asked.conditions, tuple(cases), prior=prior)
     how = "obedience program" if asked.problem.misaligned else "compact program"

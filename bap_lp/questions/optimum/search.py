@@ -254,7 +254,7 @@ class _Search:
         lp = replace(lp, cost=lp.cost / size, value=lp.value / rows[lp.index], rhs=lp.rhs / rows)
         limit = min(float(_OPTIONS["time_limit"]), max(remaining(), 0.0))
         highs = loaded_program(lp, binary, **(_OPTIONS | {"time_limit": limit}))
-        run(highs)
+        run(highs, long=True)
         z = np.array(highs.getSolution().col_value)
         if len(z) == lp.shape[1] and np.isfinite(highs.getInfo().objective_function_value):
             self.try_channel(lifted(z[form.rho]))

@@ -34,6 +34,7 @@ Lambda = Annotated[
     typer.Option("--lambda", metavar="L", help='"calibrated", or a number such as 1/3; the file\'s own by default.'),
 ]
 Floats = Annotated[bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")]
+TimeLimit = Annotated[float | None, typer.Option("--time-limit", metavar="S", help="Give up after S seconds.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Folder = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")

@@ -9,8 +9,21 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
+
+from bap_lp.clock import time_limited
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """`--time-limit`: inside, the library gives up after so many seconds."""
+    if seconds is not None and not seconds >= 0:
+        raise ValueError(f"--time-limit = {seconds:g} must be a number of seconds that is not negative")
+    with time_limited(seconds):
+        yield
 
 
 class Progress:

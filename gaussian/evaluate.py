@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from bap_lp.clock import check
 from bap_lp.model.risks import Risks
 from gaussian.eves import MinEve, separate
 from gaussian.laws.mean import mean_bob_law, mean_eve_law
@@ -51,6 +52,7 @@ def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effo
     >>> round(found.bob, 6), round(found.eve, 6)
     (0.188081, 0.14424)
     """
+    check()
     if len(apart := separate(eve)) > 1:
         parts = [(weight, risks(model, member, release, effort)) for member, weight in apart]
         total, error = (sum(w * getattr(own, name) for w, own in parts) for name in ("eve", "eve_error"))

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from bap_cli import documents, inputs, outputs, pictures, show
-from bap_cli.app import Floats, Folder, Json, Lambda
-from bap_cli.progress import Progress
+from bap_cli.app import Floats, Folder, Json, Lambda, TimeLimit
+from bap_cli.progress import Progress, limited
 from bap_cli.terminal import console, say
 from bap_lp import evaluate, solve
 from bap_lp.model.display import clean, counted
@@ -26,6 +26,7 @@ def counts(
     use_floats: Floats = False,
     as_json: Json = False,
     out: Folder = None,
+    time_limit: TimeLimit = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="Draw the map to this .png, .svg or .pdf file.")
     ] = None,
@@ -37,6 +38,11 @@ def counts(
     outputs.check_folder(out)
     if plot is not None:
         pictures.check_file(plot, pictures.FORMATS, "--plot")
+    with limited(time_limit):
+        _protect(file, lam, use_floats, as_json, out, plot)
+
+
+def _protect(file: str, lam: str | None, use_floats: bool, as_json: bool, out: Path | None, plot: Path | None) -> None:
     with Progress("reading tables"):
         loaded = inputs.load(file)
     if not isinstance(loaded, CountsFile) or not isinstance(loaded.problem, TableProblem):

@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from bap_cli.app import Json, Lambda
+from bap_cli.app import Json, Lambda, TimeLimit
 from bap_cli.catalogue import locate_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, save
-from bap_cli.progress import Progress
+from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
-from bap_lp.clock import time_limited
 from discretise import ModelBracket, bracket
 from discretise.model_files import load_model
 
@@ -32,7 +31,7 @@ def model(
         int | None,
         typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Give up after S seconds.")] = None,
+    time_limit: TimeLimit = None,
     as_json: Json = False,
 ) -> None:
     """Bracket the optimum of a model of your own.
@@ -45,15 +44,15 @@ def model(
     if simulate is not None and not 2 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 2 and 100000000")
     try:
-        with time_limited(time_limit):
+        with limited(time_limit):
             with Progress("reading the model"):
                 loaded = load_model(locate_model(file))
             with Progress("bracketing") as progress:
                 found = bracket(loaded.problem, lam=loaded.lam if lam is None else lam, progress=progress)
     except InputError as error:
-        field = "--time-limit" if error.field == "time_limit" else error.field
-        if field == "lam":
-            field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
+        if error.field != "lam":
+            raise
+        field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
         raise InputError(field, error.value, error.rule) from None
     with Progress("simulating"):
         played = found.simulate(simulate) if simulate is not None else None

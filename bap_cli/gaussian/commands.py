@@ -12,12 +12,12 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
-from bap_cli.app import Json
+from bap_cli.app import Json, TimeLimit
 from bap_cli.gaussian.options import GaussianQuestion, about_a_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, write_gaussian_plot
-from bap_cli.progress import Progress
+from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_cli.terminal import console, plain_table, put, say
 from bap_lp.files.writing import write_files
@@ -39,11 +39,12 @@ FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY
 @about_a_model
 def table_command(
     asked: GaussianQuestion,
+    time_limit: TimeLimit = None,
     as_json: Json = False,
 ) -> None:
     """Every release at its best parameter, against one Eve, next to the paper's values if the paper prints them."""
     model, adversary = asked.model, asked.eve
-    with Progress("every release") as progress:
+    with limited(time_limit), Progress("every release") as progress:
         result = table(model, adversary, progress=progress)
     if as_json:
         print_json(result.document())
@@ -189,18 +190,20 @@ def optimum_command(
         int | None,
         typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
     ] = None,
+    time_limit: TimeLimit = None,
     as_json: Json = False,
 ) -> None:
     """The optimum over all mechanisms, between two proved bounds, with the rule that attains it."""
     if simulate is not None and not 1 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
-    with Progress("bracketing"):
-        found = bracket(asked.model, asked.eve, lam)
-    if isinstance(found, SampleBracket):
-        _show_draws(found, as_json, simulate, choice_of(lam, False))
-        return
-    with Progress("comparing with the parametric releases"):
-        _ = found.best_parametric  # computed on first use, which can take seconds
+    with limited(time_limit):
+        with Progress("bracketing"):
+            found = bracket(asked.model, asked.eve, lam)
+        if isinstance(found, SampleBracket):
+            _show_draws(found, as_json, simulate, choice_of(lam, False))
+            return
+        with Progress("comparing with the parametric releases"):
+            _ = found.best_parametric  # computed on first use, which can take seconds
     with Progress("simulating"):
         played = found.simulate(simulate) if simulate is not None else None
     if as_json:

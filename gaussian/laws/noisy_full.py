@@ -29,6 +29,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
+from bap_lp.clock import check
 from gaussian.arrays import Array
 from gaussian.eves import betting_weights
 from gaussian.laws.mean import mean_eve_law, normal_density
@@ -168,8 +169,15 @@ def _average(
 
     scaled = residuals.reshape(-1, model.n) / math.sqrt(1 + sigma**2)
     # scipy's special functions release the interpreter lock, so that two threads use two cores; map keeps the order.
+    blocks = []
     with ThreadPoolExecutor(max_workers=2) as pool:
-        blocks = list(pool.map(given, np.array_split(scaled, max(1, len(scaled) // _ROWS))))
+        try:
+            for block in pool.map(given, np.array_split(scaled, max(1, len(scaled) // _ROWS))):
+                check()
+                blocks.append(block)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     risk = np.concatenate([block[0] for block in blocks]).reshape(weight.shape)
     controls = np.concatenate([block[1] for block in blocks], axis=1).reshape(-1, *weight.shape)
     # The average of P(cell | w) is P(cell), which is known: P(cell | w) is a control variate.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import ArrayLike
 
+from bap_lp.clock import check
 from gaussian.arrays import Array
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def fit(function: Function, breaks: ArrayLike, tol: float) -> Piecewise:
     left, right = knots[:-1], knots[1:]
     done: list[tuple[Array, Array, Array, Array]] = []
     while left.size <= _MAX_PANELS:
+        check()
         width = right - left
         nodes = left[:, None] + width[:, None] * (_NODES + 1) / 2
         values = function(nodes.ravel()).reshape(-1, *nodes.shape)

@@ -310,3 +310,14 @@ def test_a_signal_while_a_module_is_loaded_is_no_defect_and_a_second_one_changes
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr == ("bap: interrupted\n" if number == signal.SIGINT else "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["gaussian optimum --eve mean", "gaussian table --eve mean", "counts small_counts", "model rare_disease"],
+)
+def test_long_computations_take_a_time_limit(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for limit, said in (("0", "time limit"), ("-1", "--time-limit = -1 must be")):
+        assert main([*command.split(), "--time-limit", limit]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert said in line

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from bap_lp.questions.optimum.solution import Solution
     from bap_lp.questions.optimum.solving import solve
     from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
-    from bap_lp.questions.path.choice import chooses, excess
     from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
-    from bap_lp.questions.path.frontier import corner, frontier, sdc
+    from bap_lp.questions.path.frontier import chooses, corner, excess, frontier, sdc
     from bap_lp.questions.path.pieces import lambda_path
     from bap_lp.questions.robust import rank_worst_case, robust
     from bap_lp.questions.sensitivity import sensitivity
@@ -129,10 +128,9 @@ _MODULES = {
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
-    "questions.path.choice": "chooses excess",
     "questions.path.bracketed": "BracketedPath bracketed_path",
     "questions.path.epsilon": "EpsilonPath epsilon_path",
-    "questions.path.frontier": "corner frontier sdc",
+    "questions.path.frontier": "chooses corner excess frontier sdc",
     "questions.path.pieces": "lambda_path",
     "questions.optimum.costs": "condition_costs",
     "questions.robust": "rank_worst_case robust",

@@ -336,6 +336,11 @@ def _reduced(value: Any) -> Fraction:
     return out
 
 
+def taken(value: Any, exact: bool) -> Any:
+    """A number as the rational that is computed with: itself, or the nearest float where the numbers are floats."""
+    return EXACT.number(value if exact else float(value))
+
+
 def stated(value: Any, exact: bool) -> Any:
     """A rational as a result states it: a Fraction, or the nearest float where the numbers are floats."""
     return public(value) if exact else float(value)

@@ -23,7 +23,7 @@ from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
-from bap_lp.rational import EXACT, UNIT, InputError, number, public
+from bap_lp.rational import EXACT, UNIT, InputError, number, public, stated
 
 _LONGEST = 1e5  # beyond all logarithms of numbers that files hold
 
@@ -76,7 +76,7 @@ def _reported_tie(problem: Problem, bob: Any, eve: Any) -> Number:
         raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
     told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
     exact = problem.exact and "log" not in told
-    return public(bob / eve) if exact else float(bob / eve)
+    return stated(bob / eve, exact)
 
 
 def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

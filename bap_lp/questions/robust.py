@@ -1,7 +1,6 @@
 """One mechanism for several scenarios: minimise the largest R_A^k over k = 1..K (`program.several` has the program).
 
-The weights of the worst rows are those of a least favourable mixture of scenarios. Among several optima the one with
-the largest sum of R_E^k is chosen, then one vertex.
+The weights of the worst rows are those of a least favourable mixture of scenarios.
 """
 
 from __future__ import annotations
@@ -13,23 +12,19 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.engines.compact.ties import weights as fixed_weights
-from bap_lp.engines.solve import Infeasible, Tie, solve_program
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.notions.conditions import conditions_of_each, demands_of_each
-from bap_lp.program.bound import Program
+from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, reported
-from bap_lp.questions.optimum.conflicts import refusal_of_each
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, is_exact, public
+from bap_lp.questions.optimum.several import ReadProblems
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, public, stated, taken
 
 _MOST_ENTRIES = 200_000
-_SMALL_GAP = 1e-10  # of the largest spread of a scenario: a gap that is not worth an exact solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,14 +97,9 @@ def robust(
     7/36
     """
     given, prices = scenarios_of(problems, lams)
-    asked = conditions_of_each(conditions, len(given))
-    able = all(s.exact for s in given) and all(c.exact for c in asked) and all(map(is_exact, prices))
-    if exact and not able:
-        raise InputError("problems", None, 'and lams must be exact, such as "1/3", for an exact solution')
-    exact = able if exact is None else exact
-    given = given if exact else tuple(s.as_float() for s in given)
-    whole = [s.exactly for s in given]
-    at = [EXACT.number(lam if exact else float(lam)) for lam in prices]
+    read = ReadProblems.of(given, prices, "lams", exact, conditions)
+    given, whole, asked, exact = read.given, read.whole, read.asked, read.exact
+    at = [taken(lam, exact) for lam in prices]
     audiences = scenario_audiences(whole, demands_of_each(asked, whole))
     live = np.any([s.p > 0 for s in whole], axis=0) | bool(asked)
     profiles, names = np.array([one.signals.bob for one in audiences]).T, audiences[0].signals.names
@@ -118,28 +108,23 @@ def robust(
         raise InputError("problems", None, f"need {size} probabilities (states x profiles), more than {_MOST_ENTRIES}")
     program = scenario_program([replace(one, arrays=one.arrays.states(live)) for one in audiences], at)
     spread = max(float(s.arrays.spread(lam)) for s, lam in zip(whole, at, strict=True))
-    uniform = [np.full(program.shape, 1 / len(profiles))] if asked else []
-    try:
-        found = solve_program(
-            program, _ties(whole, live, program), exact=exact, near=_SMALL_GAP * spread, simple=uniform
-        )
-    except Infeasible:
-        raise refusal_of_each(given, asked, audiences, exact) from None
+    mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
+    found = read.solved(program, mean, spread, audiences, False)
     q = _obedient(whole, live, profiles, found.rho) if exact else found.rho
     rows = EXACT.zeros((len(live), len(profiles)))
     rows[live], rows[~live] = q, whole[0].p[live].dot(q)
     value, bound = program.value(q), program.bound(found.dual)
     if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    stated, least, gap = reported(value, bound, exact)
+    worst, least, gap = reported(value, bound, exact)
     kept, signals = without_unused(rows, names)
     mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, given[0].states, "smallest worst case")
     mixture = found.dual.weights["scenarios"]
-    shared = tuple(public(lam) if exact else float(lam) for lam in at)
+    shared = tuple(stated(lam, exact) for lam in at)
     return RobustSolution(
         problems=given,
         lams=shared,
-        value=stated,
+        value=worst,
         mechanism=mechanism,
         risks=tuple(risks_of(s, mechanism) for s in given),
         weights=tuple(public(mixture if exact else floats(mixture)).tolist()),
@@ -147,17 +132,9 @@ def robust(
         gap=gap,
         method=f"worst-case program, {found.how}",
         certificate=Certificate(
-            shared, stated, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p, conditions_of=asked
+            shared, worst, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p, conditions_of=asked
         ),
     )
-
-
-def _ties(whole: Sequence[Problem], live: Array, program: Program) -> list[Tie]:
-    """The largest sum of R_E^k, then the least weight of the joint table under the mean prior."""
-    mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
-    weight = mean[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape)
-    eves = tuple((o.name, -EXACT.one) for o in program.observers if o.name.startswith("eve "))
-    return [Tie(None, eves), Tie(weight)]
 
 
 @checked

@@ -13,25 +13,32 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.engines.compact.ties import weights as fixed_weights
-from bap_lp.engines.solve import Infeasible, Tie, solve_program
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.merging import class_sums, merge_index
-from bap_lp.notions.conditions import conditions_of_each, demands_of_each
+from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
 from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, reported, verify
-from bap_lp.questions.optimum.conflicts import refusal_of_each
+from bap_lp.questions.optimum.several import ReadProblems
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, Array, InputError, field_of, floats, in_floats, is_exact, lifted, public
+from bap_lp.rational import (
+    EXACT,
+    Array,
+    InputError,
+    field_of,
+    floats,
+    in_floats,
+    lifted,
+    stated,
+    taken,
+)
 
 _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
-_SMALL_GAP = 1e-10  # of the spread of all tiers: a gap that is not worth an exact solution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,28 +157,17 @@ def tiers(
     1/3
     """
     given, prices, shares = tiers_of(problems, lams, weights)
-    asked = conditions_of_each(conditions, len(given))
-    able = all(p.exact for p in given) and all(c.exact for c in asked) and all(map(is_exact, (*prices, *shares)))
-    if exact and not able:
-        raise InputError("problems", None, 'and lams and weights must be exact, such as "1/3", for an exact solution')
-    exact = able if exact is None else exact
-    given = given if exact else tuple(problem.as_float() for problem in given)
-    whole = [problem.exactly for problem in given]
-    at, scale = ([EXACT.number(v if exact else float(v)) for v in own] for own in (prices, shares))
+    read = ReadProblems.of(given, (*prices, *shares), "lams and weights", exact, conditions)
+    given, whole, asked, exact = read.given, read.whole, read.asked, read.exact
+    at, scale = ([taken(v, exact) for v in own] for own in (prices, shares))
     audiences = tier_audiences(whole, demands_of_each(asked, whole))
     everything = tier_program(audiences, at, scale)
     merged, index, mass = _merged(everything, whole, bool(asked))
     if merged.cost.size > _MOST_ENTRIES:
         size = f"{merged.shape[0]} x {merged.shape[1]}"
         raise InputError("problems", None, f"need {size} probabilities (states x tuples), more than {_MOST_ENTRIES}")
-    eves = tuple((o.name, -EXACT.one) for o in merged.observers if o.name.startswith("eve "))
-    ties = [Tie(None, eves), Tie(mass[:, None] * fixed_weights(merged.cost.size, EXACT).reshape(merged.shape))]
     spread = sum(float(w * p.arrays.spread(lam)) for w, lam, p in zip(scale, at, whole, strict=True))
-    uniform = [np.full(merged.shape, 1 / merged.shape[1])] if asked else []
-    try:
-        found = solve_program(merged, ties, exact=exact, near=_SMALL_GAP * spread, simple=uniform)
-    except Infeasible:
-        raise refusal_of_each(given, asked, audiences, exact, tiers=True) from None
+    found = read.solved(merged, mass, spread, audiences, True)
     channel = found.rho[index]
     if (index < 0).any():
         null = mass.dot(found.rho)
@@ -180,17 +176,16 @@ def tiers(
     value, bound = everything.value(channel), everything.bound(dual)
     if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    stated, least, gap = reported(value, bound, exact)
+    total, least, gap = reported(value, bound, exact)
     mechanisms, parents = _mechanisms(given, channel, exact)
-    numbers = public if exact else float
-    lambdas, shares_out = tuple(map(numbers, at)), tuple(map(numbers, scale))
+    lambdas, shares_out = (tuple(stated(v, exact) for v in own) for own in (at, scale))
     each = zip(given, lambdas, asked or [None] * len(given), strict=True)
     alone = tuple(solve(problem, lam, exact=exact, conditions=own).value for problem, lam, own in each)
     return TierSolution(
         problems=given,
         lams=lambdas,
         weights=shares_out,
-        value=stated,
+        value=total,
         mechanisms=mechanisms,
         parents=parents,
         risks=tuple(risks_of(problem, mechanism) for problem, mechanism in zip(given, mechanisms, strict=True)),
@@ -201,7 +196,7 @@ def tiers(
         method=f"nested program, {found.how}",
         certificate=Certificate(
             lambdas,
-            stated,
+            total,
             gap,
             channel,
             dual,

@@ -20,7 +20,7 @@ in exact arithmetic.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from typing import Any
@@ -32,7 +32,8 @@ from bap_lp.engines.compact.compact import compact_program
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.ties import compact_ties
 from bap_lp.engines.linear.optimum import Infeasible, Optimum, optimum
-from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
+from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.solve import nearest_table
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction
@@ -41,6 +42,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.program.bound import Rows, compact
 from bap_lp.questions.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
@@ -117,25 +119,8 @@ def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     return Uniqueness(False, public(best.bound), fewest, by_table[least], said_by[least], said_by[-2], proved)
 
 
-@checked
 def is_unique(problem: Problem, lam: Any = "calibrated") -> bool:
-    """Whether only one mechanism is optimal: the answer of `uniqueness` without its mechanisms.
-
-    Args:
-        problem: an exact problem; a float problem has no exact ties.
-        lam: a non-negative exact number, or "calibrated".
-
-    Returns:
-        True if no other channel over Bob's decisions has the same R_A.
-
-    Raises:
-        InputError: problem or lam is not exact, lam is negative or undefined, or an agent has beliefs of his own.
-
-    >>> from bap_lp import Problem
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> is_unique(coin, "1/3"), is_unique(coin, "1/10")
-    (True, False)
-    """
+    """Whether no other channel over Bob's decisions has the same R_A: `uniqueness` without its mechanisms."""
     _, index, best, face = _found(problem, lam)
     return _alone(best.rho, index, face)
 
@@ -268,27 +253,11 @@ class _OptimalFace:
         return [self._nearest(rho)] if off <= _ON_FACE * numbers.size(price) else []
 
     def _nearest(self, near: Array) -> Array:
-        """The point of the face nearest to a float table, exactly: min sum |rho - near|, both as sums of columns.
-
-        With rho = near + up - down in every open column, the rows of the face are those of `minimum`.
-        """
-        lp, field, may = self.lp, EXACT, np.flatnonzero(self.open.ravel())
-        keep = np.append(self.open.ravel(), np.ones(lp.shape[1] - self.open.size, dtype=bool))
-        equality = np.append(np.ones(len(near), dtype=bool), self.tight.ravel())
-        face, builder = lp.on_columns(keep, field.zeros(lp.shape[1]), equality), ProgramBuilder(field)
-        own = builder.columns(len(may))
-        t = builder.columns(face.shape[1] - len(may), free=True)
-        up, down = builder.columns(len(may), 1), builder.columns(len(may), 1)
-        place = np.append(own, t)[face.column_of]
-        for rows, kind in ((np.flatnonzero(equality), True), (np.flatnonzero(~equality), False)):
-            number = np.full(len(equality), -1)
-            number[rows] = np.arange(len(rows))
-            mine = number[face.index] >= 0
-            entries = [(number[face.index[mine]], place[mine], face.value[mine])]
-            builder.rows(len(rows), entries, face.rhs[rows], equality=kind)
-        at, one = np.arange(len(may)), field.one
-        entries = [(at, own, one), (at, up, -one), (at, down, one)]
-        builder.rows(len(may), entries, field.array(near.ravel()[may]), equality=True)
-        rho = field.zeros(near.size)
-        rho[may] = optimum(builder.build()).z[: len(may)]
-        return rho.reshape(near.shape)
+        """The optimal table nearest to a float one, exactly: those with R_A <= V are the face."""
+        program = compact(self.arrays, EXACT.zero)
+        x, i = np.indices(near.shape).reshape(2, -1)
+        s, g = np.indices((near.shape[1], len(self.arrays.groups))).reshape(2, -1)
+        entries, terms = (0 * x, x, i, self.arrays.B.ravel()), (("eve", 0 * s, s, g, EXACT.full(len(s), self.lam)),)
+        least = EXACT.full(1, self.arrays.value(self.rho, self.lam))
+        rows = (Rows("optimal", least, entries, terms),)
+        return nearest_table(replace(program, rows=rows), near / self.arrays.rounded.p[:, None])

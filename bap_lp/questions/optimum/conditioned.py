@@ -21,7 +21,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, in_floats
+from bap_lp.rational import Array, in_floats, taken
 from bap_lp.rational import stated as as_stated
 
 
@@ -30,7 +30,7 @@ def solve_conditioned(
 ) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions."""
     exact = exactly(problem, lam, exact, conditions)
-    asked, price = AskedProblem.of(problem, conditions, exact), EXACT.number(lam if exact else float(lam))
+    asked, price = AskedProblem.of(problem, conditions, exact), taken(lam, exact)
     within_range(asked)
     found, cases, relaxed = best_channel(asked, price, progress=progress)
     best = conclude(asked, price, found, cases)

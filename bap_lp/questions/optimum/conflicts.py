@@ -37,15 +37,13 @@ from bap_lp.notions.base import Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
 from bap_lp.program.bound import Dual, Program
-from bap_lp.program.finish import priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.program.several import Audience, scenario_program, tier_program
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, verify
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.rational import EXACT, InputError, public, show
+from bap_lp.rational import EXACT, InputError, public, show, stated
 
 _NOTHING = Dual({}, {})
 _FINE = 10**9  # digits of a nearest number
@@ -67,18 +65,15 @@ def within_range(asked: AskedProblem) -> None:
         found = {name: near} if len(conditions.given()) == 1 else _allowed(asked, name)
         return _with(ConflictError(name, value, rule), (name,), found, asked)
 
-    def number(value: Any) -> Any:
-        return public(value) if asked.exact else float(value)
-
     (bob_full, eve_full), (bob_null, eve_null) = extremes(layout.problem)
     limits = {d.name: d.limit for d in layout.demands if d.name in _RULES}
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
     if floor is not None and floor > eve_null:
-        ends = number(eve_full), number(eve_null)
+        ends = stated(eve_full, asked.exact), stated(eve_null, asked.exact)
         rule = f"is not attainable: R_E lies between {ends[0]} (full release) and {ends[1]} (null release)"
         raise refused("min_eve_risk", conditions.min_eve_risk, rule + ", which is the most private of all", ends[1])
     if cap is not None and cap < bob_full:
-        ends = number(bob_full), number(bob_null)
+        ends = stated(bob_full, asked.exact), stated(bob_null, asked.exact)
         rule = f"is not attainable: R_B lies between {ends[0]} (full release) and {ends[1]} (null release)"
         raise refused("max_bob_risk", conditions.max_bob_risk, rule, ends[0])
 
@@ -231,7 +226,7 @@ def _said(value: Any, decimals: bool) -> str:
 
 
 def _given(part: Part, decimals: bool) -> Any:
-    return float(part.value) if decimals else public(part.value)
+    return stated(part.value, not decimals)
 
 
 def laid(layout: LoweredProblem, demands: list[Notion]) -> LoweredProblem:
@@ -250,10 +245,10 @@ def together(kept: Sequence[Notion], demands: Sequence[Notion]) -> tuple[Notion,
 
 def is_feasible(layout: LoweredProblem) -> bool:
     """Whether any channel meets the conditions."""
-    return _any_channel(layout.program(EXACT.zero, 0))
+    return any_channel(layout.program(EXACT.zero, 0))
 
 
-def _any_channel(program: Program) -> bool:
+def any_channel(program: Program) -> bool:
     """Whether any channel meets the rows: without a cost every feasible vertex is an optimum."""
     lp = LinearForm.of(program).lp
     try:
@@ -334,44 +329,6 @@ def margin_of(problem: Problem, null: bool) -> Any:
             if len(best) > 1:
                 out.append(best[1] - best[0])
     return min(out, default=0 * problem.p[0])
-
-
-def refusal_of_each(
-    problems: Sequence[Problem],
-    conditions: Sequence[Conditions],
-    audiences: Sequence[Audience],
-    exact: bool,
-    tiers: bool = False,
-) -> ConflictError:
-    """Why the conditions of several problems cannot hold together: which of them, by the deletion filter."""
-    zeros = [EXACT.zero] * len(audiences)
-
-    def program(kept: list[tuple[int, Part]]) -> Program:
-        own = [[part.at(part.value) for n, part in kept if n == k] for k in range(len(audiences))]
-        some = [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
-        return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
-
-    conflict = [
-        (k, part) for k, one in enumerate(audiences) for d in one.demands for part in d.parts(one.arrays, one.signals)
-    ]
-    for one in list(conflict):
-        fewer = [other for other in conflict if other is not one]
-        if not _any_channel(program(fewer)):
-            conflict = fewer
-    labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
-    whole = f"cannot be met together: {', '.join(labels)}" if len(labels) > 1 else "cannot be met"
-    error = ConflictError("conditions" if len(labels) > 1 else labels[0], None, whole)
-    error.conflict, one, zero = labels, public(EXACT.one), public(EXACT.zero)
-    everything = program(
-        [(k, p) for k, a in enumerate(audiences) for d in a.demands for p in d.parts(a.arrays, a.signals)]
-    )
-    dual = unfeasible(everything)
-    if dual is not None:
-        shares = (one,) * len(problems) if tiers else ()
-        proof = Certificate((zero,) * len(problems), zero, zero, None, priced(everything, dual), exact, kind="conflict")
-        proof = replace(proof, tier_weights=shares, conditions_of=tuple(conditions))
-        error.proof = proof if verify(problems, proof) else None
-    return error
 
 
 def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:

@@ -21,7 +21,7 @@ from bap_lp.program.forecasts import ToldProblem
 from bap_lp.proof.certificate import release_statement
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, public
+from bap_lp.rational import EXACT, stated
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,8 +49,7 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
         return {}
     sent = layout.sent_whole(certificate.channel)
     found = {d.name: d.shadow(certificate.dual, sent) for d in layout.demands}
-    number = public if solution.exact else float
-    return {name: {label: number(price) for label, price in own.items()} for name, own in found.items()}
+    return {name: {label: stated(v, solution.exact) for label, v in own.items()} for name, own in found.items()}
 
 
 @checked

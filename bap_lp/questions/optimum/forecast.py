@@ -33,7 +33,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.reported import ReportedProblem
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, taken
 from bap_lp.rational import stated as as_stated
 
 _FINE = 10**9  # what the release can change, over a gap that is small enough
@@ -71,7 +71,7 @@ def solve_forecast(
             raise InputError(name, None if isinstance(value, tuple) else value, rule)
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
-    whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
+    whole, price = problem.exactly, taken(lam, exact)
     tangents = [ReportTangents(one) for one in whole.forecasters.values()]
     (bob_full, eve_full), (bob_null, eve_null) = extremes(whole)
     enough = (bob_null - bob_full + price * (eve_null - eve_full)) / _FINE

@@ -30,7 +30,7 @@ from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.certificate import Certificate, Statement, reported, rounds
 from bap_lp.questions.optimum.asked import exactly
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, lifted
+from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, lifted, taken
 from bap_lp.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
@@ -56,7 +56,7 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
     """Minimise R_A over the mechanisms that satisfy the conditions, to a certified bracket."""
     exact = exactly(problem, lam, exact, conditions)
     problem = problem if exact else problem.as_float()
-    whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
+    whole, price = problem.exactly, taken(lam, exact)
     asked = ReportedProblem(whole, conditions, price)
     ends = asked.proved()
     stated, least, gap = reported(ends.value, ends.bound, exact, rounds(ends.statement.program))

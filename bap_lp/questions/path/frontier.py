@@ -1,4 +1,5 @@
-"""The risk-utility frontier and what is read off it: the corner, and disclosure control with its shadow price.
+"""The risk-utility frontier and what is read off it: the corner, disclosure control with its shadow price, and for
+which lam a given mechanism is optimal.
 
 The attainable (R_B, R_E) and everything worse form a convex set: mixing two mechanisms, and pooling the signals on
 which Bob does the same, mixes R_B and raises R_E at least to the mixture. Its efficient edge runs from the least R_B,
@@ -21,6 +22,7 @@ from typing import Any
 from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import Displayed, equals, fraction, risks_line
+from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -28,7 +30,7 @@ from bap_lp.proof.certificate import Certificate
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, all_mechanisms, lambda_path
-from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show
+from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show, stated
 
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
@@ -186,7 +188,7 @@ def sdc(
     path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
     if wanted > 10**300:
         raise InputError(field, public(wanted), "must be at most 1e300")
-    level = public(wanted) if exact else float(wanted)
+    level = stated(wanted, exact)
     pieces = path.pieces
     levels = [piece.risks.eve if by_eve else piece.risks.bob for piece in pieces]
     slack = 0 if exact else _SAME * float(levels[-1])  # a risk is a sum of terms >= 0: its error is relative to itself
@@ -228,3 +230,88 @@ def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) ->
     price = lam if by_eve else 1 / lam
     both = right.mixed(left, share)
     return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, both.certificate_at(lam))
+
+
+@dataclass(frozen=True)
+class LamInterval:
+    """Closed interval of lam, `end` perhaps inf; empty if `start` is None."""
+
+    start: Number | None
+    end: Number | None
+
+    @property
+    def empty(self) -> bool:
+        return self.start is None
+
+    def __contains__(self, lam: Any) -> bool:
+        if self.start is None or self.end is None:
+            return False
+        return bool(self.start <= public(number(lam, "lam")) <= self.end)
+
+
+@checked
+def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
+    """All lam for which the mechanism is optimal.
+
+    Its excess R_A - V is convex in lam, never negative and linear on every piece. So it vanishes inside a piece only if
+    it does at both ends, and its zeros form an interval between two breakpoints (or 0, or inf): exact if both
+    arguments are. In floats, zero means within the tolerance of certificates.
+
+    Args:
+        problem: the problem.
+        mechanism: the mechanism.
+        path: the path of the problem, if it is known already.
+
+    Returns:
+        The interval of lam; empty if no lam chooses the mechanism.
+
+    Raises:
+        InputError: the mechanism has other states than the problem.
+
+    >>> from bap_lp import Mechanism, Problem, chooses
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> chooses(coin, Mechanism([[1, 0], ["3/10", "7/10"]]))
+    LamInterval(start=Fraction(1, 10), end=inf)
+    """
+    exact = problem.exact and mechanism.exact
+    path = all_mechanisms(path)
+    path = path if path is not None and path.exact == exact else lambda_path(problem, exact=exact)
+    own = risks_of(path.problem, mechanism)
+
+    def zero(lam: Number) -> bool:
+        slack = 0 if exact else max(TOLERANCE, path.tolerance) * path.problem.arrays.size(lam)
+        return bool(own.alice(lam) - path.value(lam) <= slack)
+
+    zeros_at = [piece.start for piece in path.pieces if zero(piece.start)]
+    if not zeros_at:
+        return LamInterval(None, None)
+    last = path.pieces[-1]
+    slack = 0 if exact else max(TOLERANCE, path.tolerance) * float(path.problem.E.max())
+    endless = zeros_at[-1] == last.start and last.risks.eve - own.eve <= slack
+    return LamInterval(zeros_at[0], math.inf if endless else zeros_at[-1])
+
+
+@checked
+def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
+    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam.
+
+    Args:
+        problem: the problem.
+        mechanism: the mechanism.
+        lam: the price of privacy, or "calibrated".
+
+    Returns:
+        The difference, which is not negative: exact if all numbers are.
+
+    Raises:
+        InputError: the mechanism has other states than the problem, or lam is not a number that is at least 0.
+
+    >>> from bap_lp import Mechanism, Problem, excess
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> print(excess(coin, Mechanism([[1, 0], [0, 1]])))
+    7/40
+    """
+    price = lam_of(problem, lam)
+    exact = problem.exact and mechanism.exact and is_exact(price)
+    at = stated(price, exact)
+    return risks_of(problem, mechanism).alice(at) - solve(problem, at, exact=exact).value

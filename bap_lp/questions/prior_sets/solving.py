@@ -46,7 +46,7 @@ from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.prior_sets.blocks import Closed, by_blocks
 from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
 from bap_lp.questions.prior_sets.oracles import ExactOracle, float_oracle, near_prior, some_prior
-from bap_lp.rational import EXACT, Array, InputError, float_above, floats, in_floats, public
+from bap_lp.rational import EXACT, Array, InputError, float_above, floats, in_floats, public, taken
 from bap_lp.rational import stated as as_stated
 
 _MOST_ENTRIES = 400_000  # of the exact program over tuple blocks
@@ -86,7 +86,7 @@ def solve_over_priors(
         raise InputError("priors", None, 'must be exact, such as "1/20", for an exact solution')
     exact = exactly(problem, lam, None if exact is None and not priors.exact else exact, conditions) and priors.exact
     problem = problem if exact else problem.as_float()
-    whole, price = problem.exactly, EXACT.number(lam if exact else float(lam))
+    whole, price = problem.exactly, taken(lam, exact)
     credal = priors.on(whole.p, exact)
     task = _Task.of(problem, whole, price, conditions, credal, exact)
     best = task.conclude(task.solve(progress), priors)

@@ -34,7 +34,7 @@ from bap_lp.program.bound import Dual, Program, Rows
 from bap_lp.program.finish import STOPPED, on_grid
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.certificate import Certificate, reported, statement_of
-from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public, stated
+from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public, stated, taken
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows
 from bap_sdc.records.conditions.stated import COUPLING, StudyConditions
@@ -84,7 +84,7 @@ def solve_parts(study: Study, lam: Any, exact: bool | None, progress: Tell | Non
         raise InputError(wrong, None, 'must be exact, such as "1/3", for an exact solution')
     asked.require(study)
     exact = able if exact is None else exact
-    price = EXACT.number(price if exact else float(price))
+    price = taken(price, exact)
     if asked.types.signal_floor is not None and asked.floor and price == 0 and len(study.spies) > 1:
         rule = "cannot be combined with a floor at lambda = 0 where there are several Eves: their losses have no weight"
         raise InputError("conditions.signal_floor", None, rule)

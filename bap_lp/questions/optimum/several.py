@@ -1,0 +1,89 @@
+"""Several problems in one program, scenarios and tiers alike: how they are read, solved and refused.
+
+Among several optima the one with the largest sum of R_E is chosen, then the least weight of the joint table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bap_lp.engines.compact.ties import weights as fixed_weights
+from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
+from bap_lp.model.problem import Problem
+from bap_lp.notions.base import Part
+from bap_lp.notions.conditions import Conditions, conditions_of_each
+from bap_lp.program.bound import Program
+from bap_lp.program.finish import Pair, priced
+from bap_lp.program.several import Audience, scenario_program, tier_program
+from bap_lp.proof.certificate import Certificate, verify
+from bap_lp.proof.conflict import ConflictError
+from bap_lp.questions.optimum.conflicts import any_channel, together
+from bap_lp.rational import EXACT, Array, InputError, is_exact, public
+
+_SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth an exact solution
+
+
+@dataclass(frozen=True, eq=False)
+class ReadProblems:
+    """Problems as they are solved, in floats if the answer is to be, and in rationals; conditions of each, if any."""
+
+    given: tuple[Problem, ...]
+    whole: list[Problem]
+    asked: tuple[Conditions, ...]
+    exact: bool
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], numbers: Sequence[Any], what: str, exact: Any, asked: Any) -> ReadProblems:
+        """numbers: those that are given besides the problems, what they are called."""
+        conditions = conditions_of_each(asked, len(problems))
+        able = all(own.exact for own in problems) and all(own.exact for own in conditions)
+        able = able and all(map(is_exact, numbers))
+        if exact and not able:
+            raise InputError("problems", None, f'and {what} must be exact, such as "1/3", for an exact solution')
+        exact = able if exact is None else exact
+        given = tuple(problems) if exact else tuple(own.as_float() for own in problems)
+        return cls(given, [own.exactly for own in given], conditions, exact)
+
+    def solved(self, program: Program, mass: Array, spread: float, audiences: Sequence[Audience], tiers: bool) -> Pair:
+        """The optimum, whose joint table is weighed with these masses; refuses conditions that cannot hold."""
+        eves = tuple((o.name, -EXACT.one) for o in program.observers if o.name.startswith("eve "))
+        ties = [Tie(None, eves), Tie(mass[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape))]
+        even = [np.full(program.shape, 1 / program.shape[1])] if self.asked else []
+        try:
+            return solve_program(program, ties, exact=self.exact, near=_SMALL_GAP * spread, simple=even)
+        except Infeasible:
+            raise _refusal(self, audiences, tiers) from None
+
+
+def _refusal(read: ReadProblems, audiences: Sequence[Audience], tiers: bool) -> ConflictError:
+    """Why the conditions cannot hold together: which of them, by the deletion filter, and the proof."""
+    zeros = [EXACT.zero] * len(audiences)
+
+    def program(some: Sequence[Audience]) -> Program:
+        return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
+
+    def keeping(parts: list[tuple[int, Part]]) -> list[Audience]:
+        own = [[part.at(part.value) for n, part in parts if n == k] for k in range(len(audiences))]
+        return [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
+
+    each = enumerate(audiences)
+    conflict = [(k, part) for k, one in each for d in one.demands for part in d.parts(one.arrays, one.signals)]
+    for part in list(conflict):
+        fewer = [other for other in conflict if other is not part]
+        if not any_channel(program(keeping(fewer))):
+            conflict = fewer
+    labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
+    several = f"cannot be met together: {', '.join(labels)}"
+    error = ConflictError(*(("conditions", None, several) if len(labels) > 1 else (labels[0], None, "cannot be met")))
+    error.conflict, everything = labels, program(audiences)
+    dual = unfeasible(everything)
+    if dual is not None:
+        one, zero, count = public(EXACT.one), public(EXACT.zero), len(read.given)
+        proof = Certificate((zero,) * count, zero, zero, None, priced(everything, dual), read.exact, kind="conflict")
+        proof = replace(proof, tier_weights=(one,) * count if tiers else (), conditions_of=read.asked)
+        error.proof = proof if verify(read.given, proof) else None
+    return error

@@ -255,25 +255,3 @@ def test_attackers_learn_from_the_released_fitted_half_with_its_secrets(monkeypa
     released, true = np.sort(features[:, 0]), np.sort(fitted[:, at[2]])
     assert len(released) == len(true)
     assert (released != true).any()  # what she sees is released, not the table
-
-
-@pytest.mark.slow
-def test_the_employer_of_the_study_is_indifferent_as_often_as_the_notebook_says() -> None:
-    book = json.loads((ROOT / "notebooks/5_microdata.ipynb").read_text(encoding="utf-8"))
-    code = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
-    names: dict = {}
-    for k in (0, 1):  # the table and the study
-        exec(code[k].removesuffix("frame.head(4)"), names)
-    solution = names["solution"]
-    study = solution.study
-    assert study.spies[0].loss.tolist() == [[0, 1], [6, 0]]
-    assert float(sum(solution.changed)) / 3 < 0.01
-    assert solution.eves[0] == solution.nulls[0]
-    row, signal, q = solution.channel.rows(study.prior.types)
-    known, ill = study.known(study.prior.types, study.spies[0]), study.prior.types[:, study.names.index("ill")]
-    mass: dict = {}
-    for x, s, share in zip(row.tolist(), signal.tolist(), q.tolist(), strict=True):
-        mass.setdefault((s, int(known[x])), [fmpq(0)] * 2)[ill[x]] += study.program.p[x] * share
-    ties = sum(well == 6 * bad for well, bad in mass.values())
-    words = f"At {ties} of the {len(mass)} combinations of a released record and what the employer knows"
-    assert words in " ".join("".join("".join(cell["source"]) for cell in book["cells"]).split())

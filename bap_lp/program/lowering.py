@@ -82,6 +82,7 @@ class Demand(Protocol):
 
     name: Any
     tuples: Any
+    pure: Any
     merges: bool
     null_row: bool
 
@@ -218,14 +219,19 @@ class LoweredProblem(ReadOnly):
                 dual = demand.expanded(dual, self.index, self.share)
         return dual
 
-    def rows(self, q: Array, deterministic: bool = False) -> Array:
+    @property
+    def pure(self) -> bool:
+        """Whether only deterministic channels will do."""
+        return any(demand.pure for demand in self.demands)
+
+    def rows(self, q: Array) -> Array:
         """A channel on merged states on the problem's own; states without a class get the null row."""
         if not self.merges:
             return q
         rows = q[self.index]
         if (self.index < 0).any():
             null = self.arrays.p.dot(q)
-            if deterministic:
+            if self.pure:  # its likeliest signal
                 null = np.where(np.arange(len(null)) == int(np.argmax(null)), 1 + 0 * null, 0 * null)
             rows[self.index < 0] = null
         return rows

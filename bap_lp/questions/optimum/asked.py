@@ -54,7 +54,7 @@ class AskedProblem:
 
     @property
     def deterministic(self) -> bool:
-        return any(demand.pure for demand in self.layout.demands)
+        return self.layout.pure
 
     @property
     def most(self) -> int | None:

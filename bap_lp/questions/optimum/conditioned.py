@@ -77,7 +77,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     layout, exact = asked.layout, asked.exact
     rows, dual, value, least = found.rho, found.dual, found.value, found.bound
     if layout.merges or asked.conditions.combinatorial or least is None:
-        rows = layout.rows(found.rho, asked.deterministic)
+        rows = layout.rows(found.rho)
         program = layout.whole_program(lam)
         dual = asked.whole_dual(program, found.dual)
         statement = Statement(program, layout, asked.conditions, lam)

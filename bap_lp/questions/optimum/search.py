@@ -178,7 +178,7 @@ class _Search:
         score = self._score(q)
         if self.best is not None and not score < self.best[0]:
             return
-        sent = SentSignals(layout.whole, layout.signals, layout.rows(q, self.asked.deterministic))
+        sent = SentSignals(layout.whole, layout.signals, layout.rows(q))
         if not any(demand.broken(sent) for demand in layout.demands):
             self.best = score, q
 

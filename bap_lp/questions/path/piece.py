@@ -127,7 +127,7 @@ class ConditionedPiece(Piece):
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        return mechanism_of(self.asked, self.asked.layout.rows(self.channel, self.asked.deterministic))
+        return mechanism_of(self.asked, self.asked.layout.rows(self.channel))
 
     def _proof(self, lam: Any, dual: Dual) -> Certificate:
         if self.asked.conditions.combinatorial:
@@ -145,7 +145,7 @@ class ConditionedPiece(Piece):
         layout = self.asked.layout
         program = layout.whole_program(EXACT.one, 0)
         statement = Statement(program, layout, self.asked.conditions, EXACT.one, 0)
-        most = -statement.value(layout.rows(self.channel, self.asked.deterministic))
+        most = -statement.value(layout.rows(self.channel))
         try:
             bound = statement.bound(self.asked.whole_dual(program, self.duals[1]), self.cases, -most)[0]
         except NoProof as error:

@@ -21,7 +21,7 @@ from bap_lp import Conditions, Mechanism, Problem, evaluate, lambda_path, solve,
 from bap_lp.model.evaluation import risks
 from bap_lp.releases import null
 from bap_sdc import Eve, Study
-from bap_sdc.records.audit.small_cells import THRESHOLD
+from bap_sdc.records.audit.disclosure import THRESHOLD
 from bap_sdc.records.data.prior import CANDIDATES, FOLDS, held_out
 from bap_sdc.records.release.alternatives import PRAM_KEPT, RATIOS, SWAPS
 

@@ -108,7 +108,7 @@ def solve_command(
     from bap_cli.records.tables import show_audit, show_solution
     from bap_cli.terminal import console, say
     from bap_lp.program.finish import STOPPED
-    from bap_sdc.records.audit.small_cells import small_cells
+    from bap_sdc.records.audit.disclosure import small_cells
     from bap_sdc.records.bundle import bundle_texts
     from bap_sdc.records.files import load_study
 
@@ -296,7 +296,7 @@ def report_command(
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.records.page import report_page
     from bap_cli.terminal import console, say
-    from bap_sdc.records.audit.small_cells import small_cells
+    from bap_sdc.records.audit.disclosure import small_cells
 
     check_file(out)
     with Progress("reading") as progress:

@@ -53,7 +53,8 @@ def compare_command(
     put(out, table)
     kind = "exactly" if given.risks.exact and solution.exact else "in floats"
     least = "No release is better than the given one by more" if given.distance else "No release is better"
-    say(out, f"{least}: the distance to the proved bound is {equals('', given.distance).removeprefix(' = ')} ({kind}).")
+    distance = equals("", given.distance).strip().removeprefix("= ")
+    say(out, f"{least}: the distance to the proved bound is {distance} ({kind}).")
     return None
 
 

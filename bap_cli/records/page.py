@@ -28,7 +28,7 @@ from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import both, clean, printable
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
-from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import sys
-import tomllib
 from dataclasses import replace
 from fractions import Fraction as F
 
@@ -119,17 +118,6 @@ def test_json_has_the_keys_and_the_numbers_of_the_ordinary_problem(folder, capsy
     assert sum(F(c["risk"]) * F(c["weight"]) for c in result["columns"]) == F(result["risks"]["bob"])
 
 
-def test_python_and_the_command_give_the_same_answer(folder, capsys):
-    _, out, _ = run(capsys, "solve", "study.toml", "--json", "--lambda", "1/2")
-    result = json.loads(out)
-    frame = survey().replace({"faith": {"NA": None}})
-    study = Study(
-        frame, {"rating": "absolute", "faith": "0-1"}, [Eve("affair", ["age"], [[0, 1], [3, 0]], "neighbour")],
-        columns={"age": {"bands": [0, 30, 100]}},
-    )  # fmt: skip
-    assert str(study.solve("1/2").value) == result["risks"]["alice"]
-
-
 @pytest.mark.slow
 def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder, capsys):
     (folder / "study.toml").write_text(
@@ -151,16 +139,6 @@ def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder
     assert again.verify()
     assert again.document(again.audit(), again.verdict()) == result
     assert "warning" not in err
-
-
-def test_the_proposed_study_is_valid_and_solves(folder, capsys):
-    code, out, _ = run(capsys, "init", "survey.csv")
-    assert code == 0
-    assert tomllib.loads(out)["data"] == "survey.csv"
-    (folder / "proposed.toml").write_text(out)
-    code, out, _ = run(capsys, "solve", "proposed.toml", "--json", "--no-attackers")
-    assert code == 0
-    assert json.loads(out)["audit"]["records"] == 60
 
 
 def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_edited_one(folder, capsys):
@@ -217,19 +195,6 @@ def test_parquet_is_read_and_written(folder, capsys):
     assert code == 0, err
     out = pd.read_parquet("out.parquet")
     assert out.dtypes.tolist() == pd.read_parquet("survey.parquet")[["rating", "faith"]].dtypes.tolist()
-
-
-def test_conditions_are_kept_through_the_folder(folder, capsys):
-    floor = STUDY.replace('lambda = "calibrated"', "lambda = 0") + '[conditions]\nmin_eve_risk = "1/2"\n'
-    (folder / "study.toml").write_text(floor)
-    code, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--json")
-    assert code == 0, err
-    assert F(json.loads(out)["risks"]["eve"]) >= F(1, 2)
-    assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv")[0] == 0
-    (folder / "study.toml").write_text(floor.replace('"1/2"', "99"))
-    code, _, err = run(capsys, "solve", "study.toml")
-    assert code == 2
-    assert "study.toml: conditions.min_eve_risk" in err
 
 
 @pytest.mark.slow
@@ -297,25 +262,12 @@ def test_labels_of_a_hostile_table_are_escaped_in_the_report(folder, capsys):
     assert "<script>alert" not in (folder / "r.html").read_text()
 
 
-def test_a_changed_proof_is_not_released(folder, capsys):
-    run(capsys, "solve", "study.toml", "--out", "D")
-    path = folder / "D" / "certificate.json"
-    document = json.loads(path.read_text())
-    document["value"] = document["bound"] = "0"
-    path.write_text(json.dumps(document))
-    code, _, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
-    assert code == 1
-    assert "does not prove its optimum" in err
-    assert not (folder / "out.csv").exists()
-
-
 def edit(old: str, new: str):
     return lambda folder: (folder / "study.toml").write_text(STUDY.replace(old, new, 1))
 
 
-def data(text: str | bytes):
-    raw = text if isinstance(text, bytes) else text.encode()
-    return lambda folder: (folder / "survey.csv").write_bytes(raw)
+def data(text: str):
+    return lambda folder: (folder / "survey.csv").write_text(text)
 
 
 HEAD = "age,rating,faith,affair\n"
@@ -336,30 +288,19 @@ HEAD = "age,rating,faith,affair\n"
             edit('secret = "affair"', 'secret = "age"'),
             "study.toml: eve[0].secret = 'age' is among the columns she knows",
         ),
-        (edit('secret = "affair"', 'secret = "love"'), "study.toml: eve[0].secret names column 'love'"),
         (edit('secret = "affair"', ""), "study.toml: eve[0].secret is missing"),
-        (edit('knows = ["age"]', 'knows = ["wage"]'), "study.toml: eve[0].knows names column 'wage'"),
         (edit('knows = ["age"]', "knows = [1]"), "study.toml: eve[0].knows[0] = 1 must be the name of a column"),
-        (edit("[[0, 1], [3, 0]]", "[[0, 1]]"), "study.toml: eve[0].loss has 1 rows, must have 2"),
         (edit("[[0, 1], [3, 0]]", "[[0, 1], [-3, 0]]"), "study.toml: eve[0].loss[1][0] = -3 must not be negative"),
         (edit("[0, 30, 100]", "[0, nan, 100]"), "study.toml: columns.age.bands[1] = nan must be finite"),
         (edit("[0, 30, 100]", "[0, 30, 40]"), "survey.csv: column 'age' = "),
         (edit("smoothing = 0", "smoothing = -1"), "study.toml: prior.smoothing = -1 must be"),
-        (edit("smoothing = 0", 'toward = "x"'), "study.toml: prior.toward = 'x'"),
         (edit("holdout = 0", "holdout = 1"), "study.toml: audit.holdout = 1 must be at least 0 and below 1"),
         (edit('lambda = "calibrated"', "lambda = -1"), "study.toml: alice.lambda = -1 must not be negative"),
         (edit('lambda = "calibrated"', 'lambda = "big"'), "study.toml: alice.lambda = 'big' is not a number"),
         (edit("[alice]", "[alicia]"), "study.toml: alicia is not a known key"),
-        (edit('loss = "absolute"', 'loss = "cubic"'), "study.toml: publish.rating.loss = 'cubic' must be one of"),
         (edit("[audit]", "[audit"), "study.toml is not TOML"),
-        (data(""), "survey.csv is empty"),
-        (data(HEAD), "survey.csv has no records"),
-        (data(b"age,rating,faith,affair\n1,2,\xff,no\n"), "survey.csv is not UTF-8 text: byte 0xff in line 2"),
-        (data("age,rating,faith,affair,age\n1,2,a,no,1\n"), "survey.csv: column = 'age' is given 2 times"),
         (data(HEAD + "1,2,a,no\n2,2,b,yes\n"), "survey.csv: column 'rating' has only one level"),
-        (data(HEAD + "1,2,a,no\n2,x,b,yes\n"), "survey.csv: column 'rating' mixes numbers"),
         (data(HEAD + "1,2,a,no\n2,3,b\n"), "survey.csv: line 3 has 3 cells, must have 4"),
-        (data(HEAD + "".join(f"1,{k},a,no\n" for k in range(3000))), "survey.csv: column 'rating' has 3000 levels"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change, words):
@@ -382,7 +323,6 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
             ("release", "D", "bad.csv", "-o", "x.csv"),
             "bad.csv: column 'rating', record 1 = '99' must be one of the levels",
         ),
-        (("release", "D", "short.csv", "-o", "x.csv"), "short.csv: column = 'age' is missing"),
         (("release", "D", "survey.csv", "-o", "survey.csv"), "must not be the table itself"),
         (
             ("release", "D", "survey.csv", "-o", "x.csv", "--keep", "affair"),
@@ -569,30 +509,6 @@ def test_a_huge_loss_does_not_make_a_false_float_proof_true():
     honest = replace(forged, gap=forged.verify().gap).verify()
     assert honest.ok
     assert not honest.optimal
-
-
-def test_a_constant_in_the_losses_of_bob_gives_no_room_for_a_false_risk_of_eve(folder, capsys):
-    """R_E = 1/3 was believed to be 1/2 beside a constant of 1e15, because all claims had one allowance."""
-    (folder / "t.csv").write_text("ill,pay\nno,1\nno,2\nyes,3\n")
-    far = [[1e15 + 2 * (i != j) for j in range(3)] for i in range(3)]
-    text = f'data = "t.csv"\n[publish.pay]\nloss = {far}\n[[eve]]\nsecret = "ill"\n[alice]\nlambda = 10\n'
-    (folder / "study.toml").write_text(text)
-    assert run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
-    assert run(capsys, "release", "D", "t.csv", "-o", "out.csv", "--seed", "1")[0] == 0
-    result = json.loads((folder / "D" / "result.json").read_text())
-    assert result["risks"]["eve"] == pytest.approx(1 / 3)
-    (folder / "out.csv").unlink()
-
-    def claim(document):
-        document["eves"][0] = document["eve"] = 0.5
-
-    def say(document):
-        document["risks"]["eve"] = document["eves"][0]["risk"] = 0.5
-
-    _forged(folder, {"certificate.json": claim, "result.json": say})
-    code, out, err = run(capsys, "release", "D", "t.csv", "-o", "out.csv")
-    assert (code, out, len(err.splitlines())) == (1, "", 1)
-    assert "does not prove its optimum" in err
 
 
 def test_what_holds_the_prior_is_for_its_owner_alone(folder, capsys):

@@ -9,6 +9,7 @@ Of the audited records, with z the known columns and s the released record:
     posterior      the largest probability of any secret given (z, s), under Alice's prior; `null` is given z alone
     better, worse  the share of records whose secret the Eve of the model guesses at less, or more, cost than without
                    a release
+Small cells: combinations of known columns that few records share.
 Utility: the share of changed cells by column, and the total variation distance of one- and two-way margins.
 """
 
@@ -20,11 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.model.display import counted, person
 from bap_lp.rational import Array
-from bap_sdc.records.data.prior import keys
+from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.release.channels import RecordChannel
 from bap_sdc.records.study import Spy, Study
 
+THRESHOLD = 10  # records: a number about fewer of them is about few people
 _PAIRS = 30  # two-way margins that are measured
 _TABLE = 4_000_000
 _NODES = 12  # of a panel: the integral is right to 1e-10
@@ -201,3 +204,42 @@ def known(value: float) -> float | None:
 
 def _mean(values: list[float]) -> float:
     return float(np.mean(values)) if values else float("nan")
+
+
+@dataclass(frozen=True)
+class SmallCells:
+    """The cells of one Eve's known columns with fewer records than a threshold, the smallest first."""
+
+    eve: str
+    threshold: int
+    cells: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        named = "; ".join(f"{name} ({count})" for name, count in self.cells[:3])
+        more = f" and {len(self.cells) - 3} more" if len(self.cells) > 3 else ""
+        cells = f"{counted(len(self.cells), 'combination')} of the columns that {person(self.eve)} knows"
+        return f"{cells} with fewer than {self.threshold} records: {named}{more}"
+
+
+def small_cells(study: Study, threshold: int = THRESHOLD) -> tuple[SmallCells, ...]:
+    """For every Eve with knowledge, the cells with fewer fitted records than the threshold, if there are any."""
+    codes = study.codes[~study.left_out]
+    out = []
+    for spy in study.spies:
+        if not spy.knows:
+            continue
+        value, counts = np.unique(study.known(codes, spy), return_counts=True)
+        rows = rows_of(value, [study.levels[k] for k in spy.knows])
+        few = sorted(np.flatnonzero(counts < threshold).tolist(), key=lambda k: int(counts[k]))
+        cells = tuple(
+            (
+                ", ".join(
+                    f"{study.names[c]}={study.columns[c].labels[v]}" for c, v in zip(spy.knows, rows[k], strict=True)
+                ),
+                int(counts[k]),
+            )
+            for k in few
+        )
+        if cells:
+            out.append(SmallCells(spy.name, threshold, cells))
+    return tuple(out)

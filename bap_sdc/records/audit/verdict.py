@@ -89,6 +89,7 @@ class StudyVerdict:
     before: Groups
     after: Groups
     prior: str
+    conditions: bool = False
 
     def words(self, public: bool = False) -> list[str]:
         """The verdict as sentences, the most important one first; in public without counts of records."""
@@ -107,8 +108,9 @@ class StudyVerdict:
             ]
         (model, informed), (none, _) = self.against["as is"], self.against["nothing"]
         better = "Against an Eve who knows the shares of these records it is"
+        freely = ", whether or not that keeps the conditions" if self.conditions else ""
         return [
-            f"On {where} this release is {_compared(model, 'the file as it is')}.",
+            f"On {where} this release is {_compared(model, 'the file as it is')}{freely}.",
             f"{better} {_compared(informed, 'the file as it is')}.",
             f"It is {_compared(none, 'publishing nothing')}.",
         ]
@@ -161,6 +163,7 @@ def verdict_of(solution: StudySolution) -> StudyVerdict:
         _groups(study, records, records[:, list(study.published)]),
         _groups(study, records, told),
         f"What the prior believes: {study.prior.belief}.",
+        study.conditions is not None,
     )
 
 

@@ -2,8 +2,7 @@
 
 A CSV file is read as text, so that what is written again looks as it did ("007" stays "007"); whether a column holds
 numbers is decided by its levels (see `levels`). Empty cells, `NA` and `NaN` are missing. A line with more or
-fewer cells than the header is refused. The separator is a comma; a header without commas may use semicolons or
-tabs.
+fewer cells than the header is refused. The separator is the most frequent of comma, semicolon and tab in the header.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The optimal release of a table of records: parts, solved one by one or on workers, with one certificate.
 
 Records that no Eve can use are released at Bob's best decision. A part with one Eve of two guesses is a
-transportation problem (`paired_parts`); any other part is solved by pricing columns (`priced_parts`). Parts do not
+transportation problem (`paired_parts`); any other part is solved by pricing columns. Parts do not
 depend on each other, and the certificate of the whole is their concatenation.
 
 Record types that nobody can tell apart have the same losses in every column, and the same for every Eve. Exchanging
@@ -11,6 +11,7 @@ two such types in a release changes no risk, so some optimum treats them alike: 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from bap_lp.rational import (
     tree_sum,
 )
 from bap_sdc.records.optimum.columns import all_decisions
-from bap_sdc.records.optimum.paired_parts import PairedTask
+from bap_sdc.records.optimum.paired_parts import PairedTask, PartAnswer
 from bap_sdc.records.optimum.parts import Parts, parts_of, spreads_of
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import bound_of, spread_of
@@ -186,9 +187,68 @@ def plan(
             parts.tables(program, n), cut, program.codes[states], secret, program.p[states], spread[secret], places, lam
         )
         return task, states, groups
-    from bap_sdc.records.optimum.priced_parts import priced_task
+    return _priced_task(program, parts, members, groups, lam), members, groups
 
-    return priced_task(program, parts, members, groups, lam), members, groups
+
+@dataclass(frozen=True, eq=False)
+class PricedTask:
+    """What a worker needs to solve a part with several Eves or with more than two guesses: by pricing columns."""
+
+    p: Array
+    codes: Array
+    losses: tuple[Array, ...]
+    group: Array
+    loss: Array
+    widths: Array
+    lam: Any
+    places: Array
+
+    @property
+    def effort(self) -> float:
+        return float(len(self.p)) ** 2 * 100
+
+    def solve(self) -> PartAnswer:
+        from bap_lp.engines.compact.master import PricedProgram
+        from bap_lp.engines.compact.priced import solve_priced
+
+        levels = tuple(table.shape[1] for table in self.losses)
+        relative = [table - table.min(axis=1)[:, None] for table in self.losses]
+
+        def entries(x: Array, i: Array) -> Array:
+            out = field_of(self.p).zeros(len(x))
+            for k, level in enumerate(np.unravel_index(i, levels)):
+                out = out + relative[k][self.codes[x, k], level]
+            return out
+
+        table = np.zeros((len(self.p), 1))
+        for k, part in enumerate(relative):
+            table = (table[:, :, None] + floats(part)[self.codes[:, k]][:, None, :]).reshape(len(table), -1)
+        program = PricedProgram(self.p, table, entries, self.group, self.loss, self.widths, self.lam, self.places)
+        found = solve_priced(program)
+        inside = np.arange(self.loss.shape[2]) < self.widths[:, None]
+        replies = TabledReplies(found.u[:, inside], np.arange(len(found.u)))
+        return PartAnswer(found.state, found.decision, found.rho, found.v, replies)
+
+
+def _priced_task(
+    program: RecordProgram, parts: Parts, members: Array, groups: tuple[tuple[int, int], ...], lam: Any
+) -> PricedTask:
+    """The task of a part: group numbers within the part, and rows of E' padded to the largest number of guesses."""
+    number = {pair: k for k, pair in enumerate(groups)}
+    eves = sorted({n for n, _ in groups})
+    width = max(parts.eves[n].guesses for n in eves)
+    group = np.full((len(members), len(eves)), -1)
+    loss = field_of(program.p).zeros((len(members), len(eves), width))
+    for s, n in enumerate(eves):
+        rows, eve = parts.eves[n], program.eves[n]
+        live = np.flatnonzero(rows.group[members] >= 0)
+        group[live, s] = [number[n, int(z)] for z in eve.known[members[live]]]
+        relative = rows.relative[eve.secret[members[live]]]
+        chance = None if eve.chance is None else eve.chance[members[live], None]
+        loss[live, s, : rows.guesses] = relative if chance is None else relative * chance
+    widths = np.array([parts.eves[n].guesses for n, _ in groups])
+    places = members * program.decisions
+    return PricedTask(program.p[members], program.codes[members], program.losses, group, loss, widths, lam, places)
 
 
 def merged_records(program: RecordProgram) -> tuple[RecordProgram, Array]:

@@ -20,7 +20,7 @@ from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import public
 from bap_sdc import Eve, Study, load_study, read_table
 from bap_sdc.records import bundle
-from bap_sdc.records.audit.small_cells import small_cells
+from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.bundle import disagreement, load_solution
 from bap_sdc.records.files import STUDY_SCHEMA
 from bap_sdc.records.release.alternatives import alternatives

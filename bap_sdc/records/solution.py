@@ -30,7 +30,6 @@ from bap_lp.rational import (
     floats,
     in_floats,
     is_exact,
-    lifted,
     number,
     objects,
     public,
@@ -512,7 +511,7 @@ def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
     """The overall distribution; of the fitted types that differ in private columns only, if there are any."""
-    mass = study.program.lifted().p[row] * exact_row(q)
+    mass = study.program.lifted().p[row] * EXACT.array(q)
     asked = study.conditions
     private = {column for column, _ in asked.private(study)} if asked is not None else set()
     rest = [k for k in range(len(study.names)) if k not in private]
@@ -531,8 +530,3 @@ def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:
         return [mean(live) if len(live) else overall for live in near]
 
     return rule
-
-
-def exact_row(q: Array) -> Array:
-    """Probabilities as the rationals they are."""
-    return q if is_exact(q) else lifted(q)

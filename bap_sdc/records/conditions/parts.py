@@ -29,6 +29,7 @@ from bap_lp.model.informed import knowing
 from bap_lp.rational import EXACT, Array, InputError, public
 from bap_sdc.records.conditions.stated import COUPLING, words_of
 from bap_sdc.records.data.prior import keys
+from bap_sdc.records.optimum.parts import joined
 from bap_sdc.records.optimum.program import RecordProgram
 
 if TYPE_CHECKING:
@@ -244,31 +245,16 @@ def _others(study: Study, column: int) -> Array:
 
 def study_parts(study: Study) -> tuple[StudyPart, ...]:
     """The parts in the order of their first record types."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     asked, types = study.conditions, study.prior.types
     assert asked is not None
-    count = len(types)
-    label = np.zeros(count, dtype=np.int64)
+    part = np.zeros(len(types), dtype=np.int64)
     if asked.splits:
-        links = [study.known(types, spy) for spy in study.spies]
-        links += [_others(study, column) for column, _ in asked.private(study)]
-        places, first = [], count
-        for link in links:
-            _, place = np.unique(link, return_inverse=True)
-            places.append(first + place.ravel())
-            first += int(place.max()) + 1
-        x, g = np.tile(np.arange(count), len(places)), np.concatenate(places)
-        label = connected_components(coo_array((np.ones(len(x)), (x, g)), shape=(first, first)), directed=False)[1]
-        label = label[:count]
-    _, start, place = np.unique(label, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(start))[place.ravel()]
-    order = np.argsort(rank, kind="stable")
-    cuts = np.flatnonzero(np.diff(rank[order])) + 1
+        known = [study.known(types, spy) for spy in study.spies]
+        part = joined([*known, *(_others(study, column) for column, _ in asked.private(study))])
+    order = np.argsort(part, kind="stable")
+    cuts = np.flatnonzero(np.diff(part[order])) + 1
     every = asked.min_cell is not None  # a cell may be kept for the sake of another part
-    parts = tuple(StudyPart(study, own, _levels(study, own, every)) for own in np.split(order, cuts))
-    return parts
+    return tuple(StudyPart(study, own, _levels(study, own, every)) for own in np.split(order, cuts))
 
 
 def _levels(study: Study, states: Array, every: bool) -> tuple[tuple[int, ...], ...]:
@@ -277,16 +263,11 @@ def _levels(study: Study, states: Array, every: bool) -> tuple[tuple[int, ...], 
     for k, t in zip(study.published, study.targets, strict=True):
         there = np.unique(study.prior.types[states, k])
         before = np.ones((t.loss.shape[1], t.loss.shape[1]), dtype=bool)
-        for row in map(_ranks, t.loss[there]):
-            before &= row[:, None] <= row[None, :]
+        for row in t.loss[there]:
+            rank = np.unique(row, return_inverse=True)[1]
+            before &= rank[:, None] <= rank[None, :]
         first = np.arange(len(before))[:, None] < np.arange(len(before))
         replaced = (before & (~before.T | first) & ~np.eye(len(before), dtype=bool)).any(axis=0)
         kept = np.flatnonzero(~replaced | every).tolist()
         out.append(tuple(kept))
     return tuple(out)
-
-
-def _ranks(row: Array) -> Array:
-    """Numbers by their order."""
-    place = {v: n for n, v in enumerate(sorted(set(row.tolist())))}
-    return np.array([place[v] for v in row.tolist()])

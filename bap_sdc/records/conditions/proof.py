@@ -118,7 +118,7 @@ class StudyProof(ReadOnly):
         program = self.study.program.lifted()
         rho = program.p[x] * q
         eves = self.study.by_eve([eve_risk(eve, x, i, rho) for eve in program.eves])
-        return column_risks(program, x, i, rho), eves
+        return column_risks(program.losses, program.codes, x, i, rho), eves
 
     @cached_property
     def cells(self) -> tuple[Array, Array]:

@@ -179,8 +179,7 @@ class _Task:
             q = found.certificate.channel
             assert q is not None
             x, s = np.nonzero(q != 0)
-            share = q[x, s] if is_exact(q) else lifted(q[x, s])
-            mix.append(self._column(k, part.states[x], part.decisions[only[s]], share))
+            mix.append(self._column(k, part.states[x], part.decisions[only[s]], EXACT.array(q[x, s])))
             certificates.append(found.certificate)
             bound = bound + part.share * EXACT.number(found.bound)
             self.tell(done, total)
@@ -217,7 +216,7 @@ class _Task:
 
     def _column(self, k: int, state: Array, decision: Array, q: Array) -> _Column:
         rho = self.program.p[state] / self.parts[k].share * q
-        bob = sum(column_risks(self.program, state, decision, rho), EXACT.zero)
+        bob = sum(column_risks(self.program.losses, self.program.codes, state, decision, rho), EXACT.zero)
         eves = self.study.by_eve([eve_risk(eve, state, decision, rho) for eve in self.program.eves])
         return _Column((state, decision, q), bob, eves)
 

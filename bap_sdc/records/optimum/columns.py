@@ -25,7 +25,7 @@ class ColumnTables:
 
     def __init__(self, program: RecordProgram, spreads: Array) -> None:
         self.levels, self.exact = program.levels, program.exact
-        relative = [table - _row_minima(table) for table in program.losses]
+        relative = [table - table.min(axis=1)[:, None] for table in program.losses]
         tables = [
             np.stack([table / a if a else table for a in spreads]) for table in relative
         ]  # spread, truth, published
@@ -93,10 +93,6 @@ class ColumnLosses:
         """All (x, i) such that record x of this side has its least loss at decision i, sorted by x."""
         tables = self.tables
         return tables.decisions([t[at] <= tables.tie for t, at in zip(tables.tables, self.places[side], strict=True)])
-
-
-def _row_minima(table: Array) -> Array:
-    return np.array([row.min() for row in table], dtype=table.dtype)[:, None]
 
 
 def _whole(values: Array) -> Array:

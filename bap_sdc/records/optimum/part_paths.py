@@ -9,7 +9,7 @@ Lines cross at rationals, so every breakpoint is exact. Floats are solved as the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,11 @@ from bap_lp.engines.compact.workers import Workers
 from bap_lp.engines.compact.workers import answers as solved_parts
 from bap_lp.program.bound import Dual
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
-from bap_lp.rational import EXACT, Array, tree_sum
+from bap_lp.rational import EXACT, Array
 from bap_sdc.records.optimum.optimise import merged_records, plan
 from bap_sdc.records.optimum.parts import parts_of
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
-from bap_sdc.records.optimum.risks import eve_risk, summed
+from bap_sdc.records.optimum.risks import column_risks, eve_risk, extremes_of, summed
 
 PathProgress = Callable[[int, int], None]  # record types done, of how many
 _NOTHING = Dual({}, {})
@@ -64,15 +64,10 @@ class _PartPath:
         return 30.0 * float(self.task.effort)
 
     def _line(self, state: Array, decision: Array, rho: Array) -> SupportLine:
-        published = np.unravel_index(decision, tuple(table.shape[1] for table in self.losses))
-        columns = [
-            tree_sum(summed(rho, self.codes[state, k] * table.shape[1] + published[k], table.size) * table.ravel())
-            for k, table in enumerate(self.losses)
-        ]
-        eves = [eve_risk(eve, state, decision, rho) for eve in self.eves]
-        return self._of(columns, eves)
+        columns = column_risks(self.losses, self.codes, state, decision, rho)
+        return self._of(columns, [eve_risk(eve, state, decision, rho) for eve in self.eves])
 
-    def _of(self, columns: list[Any], eves: list[Any]) -> SupportLine:
+    def _of(self, columns: Sequence[Any], eves: list[Any]) -> SupportLine:
         bob, eve = (
             sum(columns, EXACT.zero),
             sum((e.weight * v for e, v in zip(self.eves, eves, strict=True)), EXACT.zero),
@@ -135,19 +130,14 @@ def record_path(
     return pieces
 
 
-def _minima(table: Array) -> Array:
-    return np.array([row.min() for row in table], dtype=object)
-
-
 def _relative(program: RecordProgram) -> RecordProgram:
     """The least loss of every row subtracted."""
-    losses = tuple(table - _minima(table)[:, None] for table in program.losses)
-    eves = tuple(replace(e, loss=e.loss - _minima(e.loss)[:, None]) for e in program.eves)
+    losses = tuple(table - table.min(axis=1)[:, None] for table in program.losses)
+    eves = tuple(replace(e, loss=e.loss - e.loss.min(axis=1)[:, None]) for e in program.eves)
     return RecordProgram(program.p, program.codes, losses, eves)
 
 
 def _least(program: RecordProgram) -> Array:
     """What was subtracted: by column (weighted) and by Eve (unweighted)."""
-    columns = [summed(program.p, program.codes[:, k], len(t)).dot(_minima(t)) for k, t in enumerate(program.losses)]
-    eves = [summed(e.heard(program.p), e.secret, len(e.loss)).dot(_minima(e.loss)) for e in program.eves]
-    return np.array([*columns, *eves], dtype=object)
+    columns = [summed(program.p, program.codes[:, k], len(t)).dot(t.min(axis=1)) for k, t in enumerate(program.losses)]
+    return np.array([*columns, *extremes_of(program)[0][1]], dtype=object)

@@ -8,6 +8,7 @@ Eve's reply there is that guess. Records that share a group that is not settled 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -62,7 +63,7 @@ def eve_rows(program: RecordProgram) -> tuple[EveRows, ...]:
     out, first = [], 0
     for eve in program.eves:
         loss = eve.loss * eve.weight
-        least = np.array([row.min() for row in loss], dtype=loss.dtype)
+        least = loss.min(axis=1)
         relative = loss - least[:, None]
         count = int(eve.known.max()) + 1
         here = np.ones(len(program.p), dtype=bool) if eve.chance is None else np.asarray(eve.chance > 0, dtype=bool)
@@ -78,25 +79,35 @@ def eve_rows(program: RecordProgram) -> tuple[EveRows, ...]:
     return tuple(out)
 
 
-def parts_of(program: RecordProgram) -> Parts:
-    """Split a program into its parts, in the order of their first records."""
+def joined(links: Sequence[Array]) -> Array:
+    """The part of every record: records with an equal number >= 0 in some link are in one part.
+
+    Parts are numbered in the order of their first records; records without any such number have -1.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    eves, N = eve_rows(program), len(program.p)
-    records, groups = [], []
-    for rows in eves:
-        live = np.flatnonzero(rows.group >= 0)
+    part, records, groups = np.full(len(links[0]), -1), [], []
+    first = len(part)
+    for link in links:
+        live = np.flatnonzero(link >= 0)
+        _, place = np.unique(link[live], return_inverse=True)
         records.append(live)
-        groups.append(N + rows.group[live])
+        groups.append(first + place)
+        first += len(live)
     x, g = np.concatenate(records), np.concatenate(groups)
-    part = np.full(N, -1)
     if len(x):
-        count = int(g.max()) + 1
-        label = connected_components(coo_array((np.ones(len(x)), (x, g)), shape=(count, count)), directed=False)[1]
+        label = connected_components(coo_array((np.ones(len(x)), (x, g)), shape=(first, first)), directed=False)[1]
         touched = np.unique(x)
-        _, first, place = np.unique(label[touched], return_index=True, return_inverse=True)
-        part[touched] = np.argsort(np.argsort(first))[place]
+        _, start, place = np.unique(label[touched], return_index=True, return_inverse=True)
+        part[touched] = np.argsort(np.argsort(start))[place]
+    return part
+
+
+def parts_of(program: RecordProgram) -> Parts:
+    """Split a program into its parts, in the order of their first records."""
+    eves = eve_rows(program)
+    part = joined([rows.group for rows in eves])
     order = np.argsort(part, kind="stable")
     cuts = np.searchsorted(part[order], np.arange(part.max() + 2))
     members = tuple(order[a:b] for a, b in pairwise(cuts))

@@ -6,6 +6,7 @@ sum_iz min_j sum_s L_n(s,j) m(i,z,s), where m sums rho over the records with sec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,12 @@ def summed(values: Array, group: Array, count: int) -> Array:
     return field_of(values).zeros(count) + np.array(parts, dtype=object)
 
 
-def column_risks(program: RecordProgram, state: Array, decision: Array, rho: Array) -> tuple[Any, ...]:
+def column_risks(losses: Sequence[Array], codes: Array, state: Array, decision: Array, rho: Array) -> tuple[Any, ...]:
     """The part of each published column in R_B."""
-    published = program.published(decision)
+    published = np.unravel_index(decision, tuple(table.shape[1] for table in losses))
     out = []
-    for k, table in enumerate(program.losses):
-        mass = summed(rho, program.codes[state, k] * table.shape[1] + published[k], table.size)
+    for k, table in enumerate(losses):
+        mass = summed(rho, codes[state, k] * table.shape[1] + published[k], table.size)
         out.append(tree_sum(mass * table.ravel()))
     return tuple(out)
 
@@ -80,7 +81,7 @@ def risks_of(
     program: RecordProgram, state: Array, decision: Array, rho: Array
 ) -> tuple[tuple[Any, ...], list[Any], Any, Any]:
     """The part of each column in R_B, the unweighted risk of each Eve, R_B and R_E."""
-    columns = column_risks(program, state, decision, rho)
+    columns = column_risks(program.losses, program.codes, state, decision, rho)
     risks = [eve_risk(eve, state, decision, rho) for eve in program.eves]
     return columns, risks, sum(columns[1:], columns[0]), weighted_risk(program, risks)
 

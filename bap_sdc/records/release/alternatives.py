@@ -28,8 +28,9 @@ from bap_lp.rational import EXACT, Array, is_exact, objects, public, text
 from bap_sdc.records.audit.audit import Audit, audit_channel, counted_types
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.prior import keys
+from bap_sdc.records.optimum.risks import summed
 from bap_sdc.records.release.channel_risks import ChannelRisks, channel_risks
-from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel
+from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, identity
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def alternatives(study: Study) -> tuple[list[RecordChannel], list[tuple[str, str
     """The channels of the alternatives, and those that are left out with the reason."""
     columns = [study.columns[k] for k in study.published]
     margins = [_margin(study, k) for k in study.published]
-    same = [_identity(len(c)) for c in columns]
+    same = [identity(len(c)) for c in columns]
     empty = [EXACT.full((len(c), 1), 1) for c in columns]
 
     def channel(name: str, matrices: Sequence[Array]) -> ColumnChannel:
@@ -164,16 +165,8 @@ def alternatives(study: Study) -> tuple[list[RecordChannel], list[tuple[str, str
     return out, omitted
 
 
-def _identity(size: int) -> Array:
-    return objects(fmpq(int(i == j)) for i in range(size) for j in range(size)).reshape(size, size)
-
-
 def _margin(study: Study, k: int) -> Array:
-    p, codes = study.program.p, study.prior.types[:, k]
-    zero = fmpq(0) if is_exact(p) else 0.0
-    out = np.full(study.levels[k], zero, dtype=object if is_exact(p) else float)
-    np.add.at(out, codes, p)
-    return out if is_exact(p) else objects(fmpq(*v.as_integer_ratio()) for v in (out / out.sum()).tolist())
+    return summed(study.program.lifted().p, study.prior.types[:, k], study.levels[k])
 
 
 def _joined(column: Column) -> Array:
@@ -190,7 +183,7 @@ def invariant(margin: Array) -> Array:
     """The invariant PRAM matrix of a margin: margin . R = margin."""
     size = len(margin)
     live = [i for i in range(size) if margin[i] != 0]
-    out = _identity(size)
+    out = identity(size)
     if len(live) < 2:
         return out
     kept = PRAM_KEPT

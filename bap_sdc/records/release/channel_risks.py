@@ -18,7 +18,7 @@ from flint import fmpq
 
 from bap_lp.model.reports import least_risk
 from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, lifted, objects, public, tree_sum
+from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, public, tree_sum
 from bap_sdc.records.data.models import CHANCES
 from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
 from bap_sdc.records.study import Spy, Study
@@ -68,7 +68,7 @@ def reported_risks(study: Study, channel: TableChannel, exact: bool) -> tuple[An
     """What every Eve who reports probabilities loses with all reports, unweighted and rounded down; None of others."""
     program = study.fractions(exact)
     row, decision, q = channel.rows(study.prior.types)
-    mass = program.p[row] * (q if is_exact(q) else lifted(q))
+    mass = program.p[row] * EXACT.array(q)
     out: list[Any] = []
     owners = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
     for spy, eve in zip(owners, program.eves, strict=True):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bap_lp.rational import Array, ReadOnly, floats
+from bap_lp.rational import EXACT, Array, ReadOnly, floats
 from bap_sdc.records.data.prior import keys, rows_of
 
 Rule = Callable[[Array], Sequence[tuple[Array, Array]]]  # types never fitted -> decisions and probabilities of each
@@ -202,6 +202,13 @@ class KeyedChannel(ReadOnly):
 
     def expect(self, types: Array, group: Array, table: Array) -> Array:
         return (table @ floats(self.table).astype(float).T)[group, self.row(types)]
+
+
+def identity(size: int) -> Array:
+    """The channel that changes nothing, exactly."""
+    out = EXACT.zeros((size, size))
+    np.fill_diagonal(out, EXACT.one)
+    return out
 
 
 def contracted(tensor: Array, matrices: Sequence[Any]) -> Array:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.model.display import Grid, Tabular, counted
-from bap_lp.rational import Array, InputError, common_denominator
+from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.data.prior import keys, rows_of
 
 if TYPE_CHECKING:
@@ -130,8 +130,6 @@ def draw_signals(channel: Any, codes: Array, source: Random) -> Array:
     row, signal, q = channel.rows(rows_of(distinct, channel.levels))
     start = np.searchsorted(row, np.arange(len(distinct) + 1))
     out = np.empty(len(codes), dtype=np.int64)
-    from bap_sdc.records.solution import exact_row
-
     order = np.argsort(inverse, kind="stable")
     ends = np.cumsum(np.bincount(inverse, minlength=len(distinct)))
     for x in range(len(distinct)):
@@ -140,7 +138,7 @@ def draw_signals(channel: Any, codes: Array, source: Random) -> Array:
         if len(choices) == 1:
             out[mine] = choices[0]
             continue
-        shares = exact_row(q[start[x] : start[x + 1]])
+        shares = EXACT.array(q[start[x] : start[x + 1]])
         common = common_denominator(shares)
         # float rows may miss one by rounding: the draw is below the sum of the row
         wheel = list(accumulate(int((v * common).p) for v in shares))

@@ -22,7 +22,7 @@ from bap_lp.model.display import Displayed
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, InputError, number, text
 from bap_sdc.records.release.channel_risks import ChannelRisks, channel_risks
-from bap_sdc.records.release.channels import ColumnChannel
+from bap_sdc.records.release.channels import ColumnChannel, identity
 
 if TYPE_CHECKING:
     from bap_sdc.records.data.levels import Column
@@ -55,8 +55,7 @@ def read_pram(path: str | os.PathLike[str], column: Column) -> Array:
         for level, name in enumerate(labels):
             if name not in found and level != column.missing:
                 raise InputError(f"{where}: {what}", name, "is missing")
-    out = EXACT.zeros((len(labels), len(labels)))
-    np.fill_diagonal(out, EXACT.one)
+    out = identity(len(labels))
     for name, row in zip(names[1], rows[1:], strict=True):
         out[labels.index(name)] = EXACT.zero
         for to, cell in zip(names[0], row[1:], strict=True):
@@ -88,12 +87,8 @@ def foreign_channel(study: Study, matrices: Mapping[str, Array], name: str = "gi
     for column in matrices:
         if column not in known:
             raise InputError("channel", column, f"is not a published column: these are {', '.join(known)}")
-    out = []
-    for column in known:
-        same = EXACT.zeros((len(study[column]), len(study[column])))
-        np.fill_diagonal(same, EXACT.one)
-        out.append(matrices.get(column, same))
-    return ColumnChannel(name, study.published, tuple(out))
+    tables = (matrices.get(column, identity(len(study[column]))) for column in known)
+    return ColumnChannel(name, study.published, tuple(tables))
 
 
 @dataclass(frozen=True, repr=False)

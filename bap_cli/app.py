@@ -39,6 +39,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Folder = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write a bundle there: problem, mechanism, proof, manifest.")
 ]
+Condition = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="Any condition of a file, such as max_signals=2; lists in JSON."),
+]
 AllowFloat = Annotated[
     bool, typer.Option("--allow-float", help="Accept a float certificate although the problem is exact.")
 ]

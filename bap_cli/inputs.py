@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -20,8 +21,18 @@ from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
 
-def is_study(file: str | os.PathLike[str]) -> bool:
-    """Whether this is a study file or the folder of a solved study; a file that cannot be read is not."""
+def is_study(file: str | os.PathLike[str], asked: Mapping[str, Any] | None = None) -> bool:
+    """Whether this is a study file or the folder of a solved study; a file that cannot be read is not.
+
+    asked: conditions of the command line, which a study refuses.
+    """
+    study = _is_study(file)
+    if study and asked:
+        raise InputError("--condition", None, "is for problem files: a study has conditions of its own")
+    return study
+
+
+def _is_study(file: str | os.PathLike[str]) -> bool:
     place = os.fspath(file)
     if os.path.isdir(place):
         return os.path.exists(os.path.join(place, "study.json"))
@@ -124,6 +135,14 @@ def conditions(loaded: ProblemFile, asked: Asked) -> bap_lp.Conditions | None:
         if one in given and other not in given:
             own.pop(other, None)
     return bap_lp.Conditions(**(own | given)) if own or given else None
+
+
+def asking(loaded: ProblemFile, asked: Asked) -> ProblemFile:
+    """The file with the conditions of the command line."""
+    if not asked:
+        return loaded
+    with named(loaded, None, asked):
+        return replace(loaded, conditions=conditions(loaded, asked))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ import numpy as np
 import typer
 
 from bap_cli import inputs
+from bap_cli.app import Condition
 from bap_cli.certainty import certainty_in_words
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
@@ -67,19 +68,21 @@ def explain(
         typer.Option("--lambda", metavar="L", help='For FILE: "calibrated", or a number; the file\'s own by default.'),
     ] = None,
     own: Annotated[bool, typer.Option("--own", help="Leave the coin toss out.")] = False,
+    condition: Condition = None,
 ) -> None:
     """Explain an optimum in plain words: why these signals, who is indifferent, what would change the answer.
 
     The coin toss comes first, then the problem of FILE in the same words.
     """
-    if file is None and (own or lam is not None):
-        raise ValueError(f"{'--own' if own else '--lambda'} needs a FILE")
-    if file is not None and inputs.is_study(file):
+    asked = inputs.asked_conditions({}, condition or ())
+    if file is None and (own or asked or lam is not None):
+        raise ValueError(f"{'--own' if own else '--condition' if asked else '--lambda'} needs a FILE")
+    if file is not None and inputs.is_study(file, asked):
         from bap_cli.records.explained import explain_study
 
         explain_study(file, lam)
         return
-    loaded = None if file is None else inputs.load(file, sets=True)
+    loaded = None if file is None else inputs.asking(inputs.load(file, sets=True), asked)
     if loaded is not None:
         inputs.number(loaded, lam)  # refuses a bad lambda before anything is printed
     coin = inputs.load("coin_toss")
@@ -88,7 +91,7 @@ def explain(
     texts += [] if loaded is None or again else [(loaded, lam, "" if own else "Now the same for this problem.")]
     out = console()
     for k, (one, price, words) in enumerate(texts):
-        with inputs.named(one, price), Progress("explaining") as progress:
+        with inputs.named(one, price, asked), Progress("explaining") as progress:
             chapters = explanation(
                 one.problem, inputs.wanted(one, price), inputs.choice(one, price), one.conditions, progress, one.priors
             )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bap_cli import inputs, outputs
-from bap_cli.app import File, Floats, Json
+from bap_cli.app import Condition, File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import heading
 from bap_cli.terminal import console, plain_table, put, say, short, width_of
@@ -49,26 +49,29 @@ def path(
             help="With --over epsilon: width of the band as a share of the decrease of R_A; 1/50 by default.",
         ),
     ] = None,
+    condition: Condition = None,
 ) -> None:
     """Find an optimal mechanism for every lambda, or for every epsilon.
 
     At lambda = 0 only utility counts; the larger lambda is, the more privacy counts. Each piece of the path has one
-    optimal mechanism, a vertex of the risk-utility frontier, under the file's conditions if it has any. --over epsilon
-    shows what differential privacy costs: exactly at some epsilons, and within a proved band between them.
+    optimal mechanism, a vertex of the risk-utility frontier, under the conditions of the file and of --condition, which
+    replaces the file's of the same name. --over epsilon shows what differential privacy costs: exactly at some
+    epsilons, and within a proved band between them.
     FILE may also be a study of records, or its folder.
     """
-    if over == "lambda" and inputs.is_study(file):
+    given = inputs.asked_conditions({}, condition or ())
+    if over == "lambda" and inputs.is_study(file, given):
         from bap_cli.records.explore import path_command
 
         path_command(FilePath(file), as_json=as_json)
         return
-    loaded = inputs.load(file, sets=over == "lambda")
+    loaded = inputs.asking(inputs.load(file, sets=over == "lambda"), given)
     if over == "epsilon":
-        return _over_epsilon(loaded, lam, tolerance, use_floats, as_json)
+        return _over_epsilon(loaded, given, lam, tolerance, use_floats, as_json)
     for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
         if value is not None:
             raise InputError(option, value, "needs --over epsilon")
-    with inputs.named(loaded), Progress("every lambda") as progress:
+    with inputs.named(loaded, asked=given), Progress("every lambda") as progress:
         found = every_lambda(loaded.problem, False if use_floats else None, progress, loaded.conditions, loaded.priors)
     if isinstance(found, BracketedPath):
         _bracketed(loaded, found, as_json)
@@ -214,12 +217,14 @@ def _corner(out: Any, at: Corner, conditioned: bool, misaligned: bool) -> None:
     say(out, f"The corner, {where}: {what}.")
 
 
-def _over_epsilon(loaded: ProblemFile, lam: str | None, tolerance: str | None, use_floats: bool, as_json: bool) -> None:
+def _over_epsilon(
+    loaded: ProblemFile, given: inputs.Asked, lam: str | None, tolerance: str | None, use_floats: bool, as_json: bool
+) -> None:
     """Compute the path and print it."""
     price = inputs.number(loaded, lam)
     asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
     try:
-        with inputs.named(loaded, lam), Progress("every epsilon") as progress:
+        with inputs.named(loaded, lam, given), Progress("every epsilon") as progress:
             exact = False if use_floats else None
             found = epsilon_path(
                 loaded.problem, price, conditions=loaded.conditions, exact=exact, progress=progress, **asked

@@ -9,7 +9,7 @@ import typer
 
 import bap_lp
 from bap_cli import inputs, show
-from bap_cli.app import File, Floats, Folder, Json, Lambda
+from bap_cli.app import Condition, File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
 
 Bits = Annotated[bool, typer.Option("--bits", help="Tell entropies, risks of agents with the log loss, in bits.")]
@@ -35,10 +35,7 @@ def solve(
         str | None,
         typer.Option(metavar="R", help="The worst case over priors within R of the file's own: 1/20 is 5 points."),
     ] = None,
-    condition: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Any condition of a file, such as max_signals=2; lists in JSON."),
-    ] = None,
+    condition: Condition = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="S", help="End after S seconds; floats then give the best answer so far.")
     ] = None,
@@ -113,21 +110,23 @@ def evaluate(
         show.show_evaluation(loaded.problem, channel, evaluation, price, inputs.choice(loaded, lam), bits)
 
 
-def compare(file: File, lam: Lambda = None, as_json: Json = False) -> None:
+def compare(file: File, lam: Lambda = None, as_json: Json = False, condition: Condition = None) -> None:
     """Put the optimum next to the usual releases; FILE may also be a study of records, or its folder.
 
-    Under the file's conditions it is the optimum among the mechanisms that meet them, and every release is checked.
+    Under conditions it is the optimum among the mechanisms that meet them, and every release is checked. An option
+    replaces the file's condition of the same name.
     """
     from bap_cli import documents, outputs
 
-    if inputs.is_study(file):
+    asked = inputs.asked_conditions({}, condition or ())
+    if inputs.is_study(file, asked):
         from bap_cli.records.explore import compare_study
 
         compare_study(file, lam, as_json)
         return
-    loaded = inputs.load(file)
+    loaded = inputs.asking(inputs.load(file), asked)
     price = inputs.number(loaded, lam)
-    with inputs.named(loaded, lam), Progress("comparing"):
+    with inputs.named(loaded, lam, asked), Progress("comparing"):
         comparison = bap_lp.compare(loaded.problem, price, conditions=loaded.conditions)
     if as_json:
         outputs.print_json(documents.comparison_document(comparison))

@@ -135,3 +135,26 @@ def test_a_release_is_judged_by_the_definitions(conditions: dict[str, Any], brok
     assert {row.name for row in table.rows if row.meets_conditions is False} == broken
     assert table["optimum"].breaks == ""
     assert all(row.excess >= 0 for row in table.rows if row.meets_conditions)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["solve", "--json"], ["compare", "--json"], ["path", "--json"], ["explain", "--own"]],
+    ids=lambda c: c[0],
+)
+def test_a_condition_of_the_command_line_is_one_of_the_file(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["examples", "coin_toss"]) == 0
+    plain = tmp_path / "coin.toml"
+    plain.write_text(capsys.readouterr().out)
+    name, *options = command
+    assert main([name, str(plain), *options, "--condition", "exp_epsilon=3"]) == 0
+    asked = capsys.readouterr().out
+    plain.write_text(plain.read_text() + "\n[conditions]\nexp_epsilon = 3\n")
+    assert main([name, str(plain), *options]) == 0
+    assert capsys.readouterr().out == asked
+    assert main([name, str(plain), *options, "--condition", "exp_epsilons=3"]) == 2
+    assert "did you mean exp_epsilon?" in capsys.readouterr().err
+    assert main([name, str(plain), *options, "--condition", "min_eve_risk=5"]) == 2
+    assert "--condition min_eve_risk = 5 is not attainable" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -166,8 +167,11 @@ def _family(table: Any, field: str) -> tuple[Any, dict[str, Any]]:
     if not isinstance(name, str):
         raise InputError(f"{field}.name", name, "must be the name of a distribution of scipy.stats")
     family = getattr(stats, name, None)
-    if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
-        raise InputError(f"{field}.name", name, "is not a scalar distribution of scipy.stats")
+    scalar = (stats.rv_continuous, stats.rv_discrete)
+    if not isinstance(family, scalar):
+        near = get_close_matches(name.lower(), [k for k, law in vars(stats).items() if isinstance(law, scalar)], n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"{field}.name", name, f"is not a scalar distribution of scipy.stats{hint}")
     shapes = [] if not family.shapes else [part.strip() for part in family.shapes.split(",")]
     known = [*shapes, "loc", *([] if isinstance(family, stats.rv_discrete) else ["scale"])]
     given = {key: value for key, value in table.items() if key != "name"}

@@ -15,6 +15,7 @@ from bap_cli.pictures import check_file, save
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
+from bap_lp.model.display import clean
 from discretise import ModelBracket, bracket
 from discretise.model_files import load_model
 
@@ -80,7 +81,7 @@ def model(
         loaded.problem.title or loaded.source,
         choice_of(loaded.lam if lam is None else lam, lam is None),
         ends,
-        notes,
+        notes + ([] if plot is None else [f"Wrote {clean(str(plot), 500)}."]),
     )
 
 

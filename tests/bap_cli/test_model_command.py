@@ -108,7 +108,7 @@ def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('name = "gamma"', 'name = "gama"'), "prior.name = 'gama' is not a scalar distribution of scipy.stats"),
+        (('name = "gamma"', 'name = "gama"'), "is not a scalar distribution of scipy.stats; did you mean gamma?"),
         (('name = "gamma"', 'name = "dirichlet"'), "prior.name = 'dirichlet' is not a scalar"),
         (("a = 3", "b = 3"), "prior.b is not a parameter of gamma: it has a, loc, scale"),
         (("a = 3", ""), "prior.a is missing: gamma has a, loc, scale"),

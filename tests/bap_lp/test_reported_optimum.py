@@ -23,6 +23,7 @@ from bap_lp import (
     bracketed_path,
     compare,
     evaluate,
+    frontier,
     lambda_path,
     load_bundle,
     save_bundle,
@@ -314,6 +315,10 @@ def test_a_bracketed_path_holds_the_closed_form() -> None:
         best = -lam * math.log1p(math.exp(-1 / lam)) if lam else 0.0
         assert low - 1e-15 <= best <= high + 1e-15
     assert path.bracket(1)[1] - path.bracket(1)[0] <= 0.01
+    assert frontier(BIT, path) == path.points
+    bobs, eves = zip(*((one.risks.bob, one.risks.eve) for one in frontier(BIT)), strict=True)
+    assert list(bobs) == sorted(bobs)
+    assert list(eves) == sorted(eves)
     with pytest.raises(InputError, match="has no path of finitely many pieces: Eve reports probabilities"):
         lambda_path(BIT)
     with pytest.raises(InputError, match="tolerance = 0 must be positive"):

@@ -27,7 +27,9 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
+from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show, stated
@@ -36,18 +38,19 @@ _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the la
 
 
 @checked
-def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
+def frontier(problem: Problem, path: Path | BracketedPath | None = None) -> tuple[Piece, ...] | tuple[Solution, ...]:
     """The vertices of the efficient edge, from full utility to full privacy, each with its risks and mechanism.
 
     A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides. A path under conditions
-    gives the frontier of the mechanisms that satisfy them.
+    gives the frontier of the mechanisms that satisfy them. Where probabilities are reported the edge is curved, and
+    proved points of it are given.
 
     Args:
         problem: the problem.
         path: the path of the problem, if it is known already.
 
     Returns:
-        The pieces of the path.
+        The pieces of the path, or its points.
 
     Raises:
         InputError: the path cannot be computed, as for `lambda_path`.
@@ -57,7 +60,8 @@ def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     >>> [(str(vertex.risks.bob), str(vertex.risks.eve)) for vertex in frontier(coin)]
     [('1/4', '0'), ('13/40', '3/4')]
     """
-    return (path or lambda_path(problem)).pieces
+    path = path or every_lambda(problem)
+    return path.points if isinstance(path, BracketedPath) else path.pieces
 
 
 @dataclass(frozen=True, eq=False, repr=False)

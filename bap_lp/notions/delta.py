@@ -19,6 +19,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part, limit
 from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.pairs import PairNotion, distances_of, ratio_of
+from bap_lp.notions.reading import told
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
@@ -61,8 +62,8 @@ class ApproximatePrivacy(PairNotion):
             beyond = np.where(over > 0, over, 0 * over).sum(axis=1)
             wrong = np.flatnonzero(beyond > self.delta)
             if len(wrong):
-                (x, y), most = pairs[wrong[0]].tolist(), beyond[wrong[0]]
-                return f"states {x} and {y} break (epsilon, delta)-privacy: {most} against delta = {self.delta}"
+                (x, y), most = pairs[wrong[0]].tolist(), told(beyond[wrong[0]])
+                return f"states {x} and {y} break (epsilon, delta)-privacy: {most} against delta = {told(self.delta)}"
         return ""
 
     def lower(self, program: Lowering) -> None:

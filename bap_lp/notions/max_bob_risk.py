@@ -10,7 +10,7 @@ import numpy as np
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
 from bap_lp.notions.min_eve_risk import NumberLimit
-from bap_lp.notions.reading import figure, together
+from bap_lp.notions.reading import figure, together, told
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
@@ -32,7 +32,7 @@ class BobCap(NumberLimit):
 
     def broken(self, sent: SentSignals) -> str:
         if sent.told_risk > self.limit:
-            return f"R_B = {sent.told_risk} is above max_bob_risk = {self.limit}"
+            return f"R_B = {told(sent.told_risk)} is above max_bob_risk = {told(self.limit)}"
         return ""
 
     def lower(self, program: Lowering) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
 from bap_lp.notions.min_eve_risk import NumberLimit
-from bap_lp.notions.reading import figure
+from bap_lp.notions.reading import figure, told
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
@@ -52,7 +52,8 @@ class MaximalLeakage(NumberLimit):
 
     def broken(self, sent: SentSignals) -> str:
         leaked = sent.q.max(axis=0).sum()
-        return f"the signals leak {leaked}, more than max_leakage = {self.limit}" if leaked > self.limit else ""
+        more = leaked > self.limit
+        return f"the signals leak {told(leaked)}, more than max_leakage = {told(self.limit)}" if more else ""
 
     def lower(self, program: Lowering) -> None:
         s = np.arange(len(program.signals))

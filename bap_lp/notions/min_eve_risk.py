@@ -9,7 +9,7 @@ import numpy as np
 
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion, Part, limit
-from bap_lp.notions.reading import figure, together
+from bap_lp.notions.reading import figure, together, told
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
@@ -60,7 +60,7 @@ class EveFloor(NumberLimit):
 
     def broken(self, sent: SentSignals) -> str:
         if sent.eve_risk < self.limit:
-            return f"R_E = {sent.eve_risk} is below min_eve_risk = {self.limit}"
+            return f"R_E = {told(sent.eve_risk)} is below min_eve_risk = {told(self.limit)}"
         return ""
 
     def lower(self, program: Lowering) -> None:

@@ -18,7 +18,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
-from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure
+from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
@@ -99,7 +99,8 @@ class Privacy(PairNotion):
         if self.distances is None:
             for s, column in enumerate(sent.q.T):
                 if column.max() > self.base * column.min():
-                    return f"signal {s} breaks differential privacy: {column.max()} against {column.min()}"
+                    high, low = told(column.max()), told(column.min())
+                    return f"signal {s} breaks differential privacy: {high} against {low}"
             return ""
         rounded = any(d.q != 1 for d in self.distances.kinds)
         for pairs, ratios in self.blocks(self.needed if rounded else self.distances.pairs, sent.q.shape[1]):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
 
 Event = tuple[Any, ...]  # labels or positions of states
+_READABLE = 24  # characters of a rational
 LARGEST_LOG = 600.0  # of a likelihood ratio: beyond it floats cannot follow
 
 
@@ -178,6 +179,12 @@ def named(event: Event) -> str:
 def event_named(event: Event) -> str:
     """An event in a sentence for people."""
     return f"“{clean(named(event), 120)}”"
+
+
+def told(value: Any) -> str:
+    """A rational in a message: itself if it is short enough to read, else the nearest float with all its digits."""
+    exact = str(value)
+    return exact if len(exact) <= _READABLE else repr(float(value))
 
 
 def figure(value: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from fractions import Fraction as F
 from typing import Any
 
@@ -215,6 +216,23 @@ def test_agents_with_beliefs_decide_exactly_between_floats() -> None:
     assert releases.meets(problem, null, Conditions(max_signals=1)) == ""
     spied = Problem([0.5, 0.5], [[0.0], [0.0]], [[5.0, 1.0, 3.0], [5.0, 1.0, 3.0]])
     assert evaluate(spied, null, eve_acts_on=own).eve == 3
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"max_leakage": 1.1}, r"the signals leak 2, more than max_leakage = 1\.1\d*"),
+        ({"min_eve_risk": 0.1}, r"R_E = 0 is below min_eve_risk = 0\.09\d*"),
+        ({"exp_epsilon": 1.1}, r"signal 0 breaks differential privacy: 1 against 0"),
+        (
+            {"exp_epsilon": 1.1, "delta": 0.1},
+            r"states 0 and 1 break \(epsilon, delta\)-privacy: 1 against delta = 0\.1\d*",
+        ),
+    ],
+)
+def test_what_floats_break_is_said_in_decimals(asked: dict[str, Any], message: str) -> None:
+    problem = Problem([0.7, 0.3], [[0.0, 0.3], [0.3, 0.0]], [[0.0, 0.3], [0.3, 0.0]])
+    assert re.fullmatch(message, releases.meets(problem, releases.full(problem), Conditions(**asked)))
 
 
 def test_the_published_optimum_meets_what_it_attains() -> None:

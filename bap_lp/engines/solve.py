@@ -125,7 +125,7 @@ class _Floats:
         lazy = self.form.lazy if self.form.lazy.any() else None
         guess, otherwise = np.arange(lp.shape[1], sum(lp.shape)), None
         try:
-            vertex = solve_lp(small, costs, None, None, lazy)
+            vertex = solve_lp(small, costs, None, lazy)
             guess, (plain_z, plain) = vertex.basic, vertex.before_ties
             otherwise = plain if len(costs) else None
             if vertex.optimal:

@@ -8,7 +8,7 @@ a callback, which is installed only then.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,7 +33,6 @@ class FloatVertex:
     basic: Array
     optimal: bool
     before_ties: tuple[Array, Array]  # z and basis
-    tied: bool = True  # whether the ties were settled
 
 
 _ROUNDS = 60  # of rows that are added
@@ -67,7 +66,6 @@ def solve_lp(
     lp: LinearProgram,
     ties: Sequence[Array] = (),
     start: Array | None = None,
-    worth: Callable[[Array, Array], bool] | None = None,
     lazy: Array | None = None,
 ) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
@@ -76,8 +74,7 @@ def solve_lp(
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
     rows with a dual made equalities. z and basis are those of the end, y is that of the program's own cost.
-    worth: whether a solution (z, y) is worth the ties; without them `tied` is false. lazy: rows that are left out until
-    a solution violates them; most of them never are.
+    lazy: rows that are left out until a solution violates them; most of them never are.
     """
     basis = start
     if start is None:
@@ -94,8 +91,7 @@ def solve_lp(
         raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
     z = np.array(highs.getSolution().col_value)
     first, first_z = flags, z
-    tied = worth is None or (optimal and worth(z, y))
-    for cost in ties if optimal and tied else ():
+    for cost in ties if optimal else ():
         if not _fix_face(highs, lp, flags):
             break
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
@@ -109,7 +105,7 @@ def solve_lp(
         z, flags = np.array(highs.getSolution().col_value), basic_flags(highs)
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
-    return FloatVertex(z, y, basic, optimal, (first_z, plain), tied)
+    return FloatVertex(z, y, basic, optimal, (first_z, plain))
 
 
 def primal_basis(

@@ -18,7 +18,7 @@ the next over what is left, and so on. With a generic last cost one vertex remai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -32,7 +32,6 @@ from bap_lp.model.display import counted
 from bap_lp.rational import EXACT, Array, InputError, floats
 
 _MANY_ROWS = 400  # rows from which looks in extended precision are faster than exact repairs
-_ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
@@ -46,17 +45,16 @@ def optimum(
     lp: LinearProgram,
     *,
     ties: Sequence[Array] = (),
-    accept: Callable[[Array, Array], bool] | None = None,
     limit: int | None = None,
     start: Array | None = None,
     lazy: Array | None = None,
 ) -> Optimum:
     """The optimum of a program, exact if its numbers are.
 
-    ties: further costs, minimised in turn over the optimal face. accept: whether a float solution (z, y) is good
-    enough; if neither the one that the ties choose nor the one before them is, the program is finished in exact
-    arithmetic and rounded. limit: on the exact steps (LongWalk beyond it). start: the variables of a feasible basis, if
-    one is at hand. lazy: rows that few solutions violate. Raises Infeasible if there is no feasible point.
+    ties: further costs, minimised in turn over the optimal face. limit: on the exact steps (LongWalk beyond it). start:
+    the variables of a feasible basis, if one is at hand. lazy: rows that few solutions violate. Where the float solver
+    has doubts, a program of floats is finished in exact arithmetic and rounded. Raises Infeasible if there is no
+    feasible point.
     """
     if lp.shape[0] >= _MANY_ROWS and lp.field.exact:
         large = _by_looks(lp, ties, start, limit, lazy)
@@ -64,14 +62,9 @@ def optimum(
             return large
     small, columns, rows = scaled(lp.rounded)
     tied = [own for cost in ties if np.isfinite(own := floats(cost) * columns).all()]
-    many = lp.shape[0] >= _MANY_ROWS and accept is not None and not lp.field.exact
-
-    def worth(z: Array, y: Array) -> bool:
-        return not many or accept(z * columns, y * rows)  # type: ignore[misc]
-
     try:
-        vertex = solve_lp(small, tied, start, worth, lazy)
-        basic, (plain_z, plain), sure = vertex.basic, vertex.before_ties, vertex.optimal
+        vertex = solve_lp(small, tied, start, lazy)
+        basic, plain, sure = vertex.basic, vertex.before_ties[1], vertex.optimal
     except SolverError:
         basic = plain = np.arange(lp.shape[1], sum(lp.shape))
         sure = False
@@ -79,15 +72,8 @@ def optimum(
     otherwise = plain if len(ties) else None
     if lp.field.exact:
         return _by_simplex(optimise(lp, basic, ties, limit, otherwise))
-    if sure and vertex.tied:
-        for z, own in ((vertex.z, basic), (plain_z, plain)):
-            if accept is None or accept(z * columns, vertex.y * rows):
-                return Optimum(z * columns, vertex.y * rows, own, 0, "HiGHS simplex", False)
-    if many and sure:
-        look = looked(lp, plain, _ENOUGH)
-        if look is not None and accept is not None and accept(*look.point()):
-            how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
-            return Optimum(*look.point(), look.basic, 0, how, False)
+    if sure:
+        return Optimum(vertex.z * columns, vertex.y * rows, basic, 0, "HiGHS simplex", False)
     found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     try:
         z, y = floats(found.z), floats(found.y)
@@ -111,7 +97,7 @@ def _by_looks(
         face = replace(face, cost=cost[number[:n]])
         small, _, _ = scaled(face.rounded)
         try:
-            vertex = solve_lp(small, (), basic, None, None if k else lazy)
+            vertex = solve_lp(small, (), basic, None if k else lazy)
         except SolverError:
             break
         look = looked(face, vertex.basic)

@@ -13,6 +13,7 @@ panel is halved. A finite prior is summed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -103,7 +104,11 @@ class PriorMixture:
 
     def _add(self, upper: Array, low: Array, high: Array, depth: Array) -> None:
         v = (low + high)[:, None] / 2 + (high - low)[:, None] / 2 * _POINTS
-        theta = np.where(upper[:, None] > 0, self.prior.isf(np.exp(-v)), self.prior.ppf(np.exp(-v)))
+        theta = np.empty_like(v)
+        with warnings.catch_warnings():  # a quantile that scipy.stats misses is caught by the sums that need no data
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for half, inverse in ((0, self.prior.ppf), (1, self.prior.isf)):
+                theta[upper == half] = inverse(np.exp(-v[upper == half]))
         finite = np.isfinite(theta).all(axis=1)
         if not finite[low < _CUTS[-2]].all():
             raise InputError("prior", self.prior, "must have finite quantiles")

@@ -25,6 +25,14 @@ def test_a_density_that_is_infinite_at_the_ends_is_integrated():
     assert found.width < 1e-5
 
 
+def test_a_quantile_that_takes_scipy_too_many_steps_is_no_news_to_the_user():
+    # warnings are errors here, and beta(2, 20) gives one far out in its lower tail
+    assert (
+        bracket(model(stats.beta(2, 20), lambda p: stats.binom(30, p), zero_one(0.1), zero_one(3), **TESTS)).width
+        < 1e-11
+    )
+
+
 def test_a_heavy_tail_of_a_continuous_prior_is_part_of_the_bracket():
     made = model(stats.pareto(1), stats.poisson, zero_one(2), zero_one(3), **TESTS)
     found = bracket(made)

@@ -80,6 +80,7 @@ class BracketedPath(Tabular):
         problem: the problem.
         points: the optimum at each lam, with its certificate.
         most: R_E of the null release, rounded up: how fast V can fall if there is one prior.
+        spans: what is known of V between two neighbouring points.
 
     >>> from bap_lp import Agent, Problem, bracketed_path
     >>> bit = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])

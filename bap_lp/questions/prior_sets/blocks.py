@@ -24,15 +24,23 @@ from bap_lp.rational import Array, field_of
 
 
 @dataclass(frozen=True, eq=False)
+class Weighed:
+    """A prior of the set with its weight, how mass is moved to it, if that is told, and replies of Eve."""
+
+    weight: Any
+    prior: Array
+    moved: Array | None
+    replies: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Closed:
-    """An optimum over tuple blocks: channel, value, multipliers of the conditions; weight, prior and moves by tuple."""
+    """An optimum over tuple blocks: channel, value, multipliers of the conditions, and the tuples that weigh."""
 
     q: Array
     value: Any
     dual: Dual
-    weights: list[Any]
-    priors: list[Array | None]
-    moved: list[Array | None]
+    listed: list[Weighed]
     how: str
 
 
@@ -62,11 +70,10 @@ def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: 
 
     form = LinearForm.of(base, more)
     found = optimum(form.lp)
-    y = found.y
-    weights, priors, moved = [], [], []
-    for top, rows in places:
+    y, listed = found.y, []
+    for t, (top, rows) in zip(replies, places, strict=True):
         weight, own = -y[top][0], -y[rows]
-        weights.append(weight)
-        priors.append(dual.prior(own, weight) if weight > 0 else None)
-        moved.append(own.reshape(N, N) / weight if weight > 0 and isinstance(credal, Transport) else None)
-    return Closed(found.z[form.rho], found.z[columns["v"][0]], form.dual(y), weights, priors, moved, found.how)
+        if weight > 0:
+            moved = own.reshape(N, N) / weight if isinstance(credal, Transport) else None
+            listed.append(Weighed(weight, dual.prior(own, weight), moved, t))
+    return Closed(found.z[form.rho], found.z[columns["v"][0]], form.dual(y), listed, found.how)

@@ -43,7 +43,7 @@ from bap_lp.proof.prior_proofs import refuse_beliefs
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.questions.prior_sets.blocks import Closed, by_blocks
+from bap_lp.questions.prior_sets.blocks import Closed, Weighed, by_blocks
 from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
 from bap_lp.questions.prior_sets.oracles import ExactOracle, float_oracle, near_prior, some_prior
 from bap_lp.rational import EXACT, Array, InputError, float_above, floats, in_floats, public, taken
@@ -64,10 +64,7 @@ class _Found:
 
     q: Array
     dual: Dual
-    weights: Sequence[Any]
-    priors: Sequence[Array]
-    moved: Sequence[Array | None]
-    replies: Sequence[Array]
+    listed: Sequence[Weighed]
     how: str
     stopped: bool = False
 
@@ -208,10 +205,9 @@ class _Task:
             {k: v for k, v in part.items() if k in kept}
             for part, kept in zip((dual.replies, dual.weights), names, strict=True)
         ]
-        replies = [dual.replies[f"eve {k}"] for k in range(len(used))]
-        nothing: list[Array | None] = [None] * len(used)
-        priors = list(vertices[used])
-        return _Found(pair.rho, Dual(*own), dual.weights[ROWS].tolist(), priors, nothing, replies, pair.how)
+        weights = dual.weights[ROWS].tolist()
+        listed = [Weighed(weights[k], vertices[x], None, dual.replies[f"eve {k}"]) for k, x in enumerate(used)]
+        return _Found(pair.rho, Dual(*own), listed, pair.how)
 
     def _closed(self, cuts: Cuts, arrays: Arrays) -> _Found | None:
         """The exact optimum over tuple blocks; None if it is too large, or tuples are added for too long."""
@@ -227,21 +223,21 @@ class _Task:
                 if exact:
                     closed = by_blocks(self.base, self.arrays, self.lam, self.credal, replies)
                     search = Search(
-                        self.arrays, self.lam, closed.q, ExactOracle(self.credal), self._heaviest(closed), self.credal
+                        self.arrays, self.lam, closed.q, ExactOracle(self.credal), _heaviest(closed).prior, self.credal
                     )
                 else:
                     closed = by_blocks(rounded, arrays, 1.0, flat, replies)
-                    search = Search(arrays, 1.0, closed.q, oracle, self._heaviest(closed), flat)
+                    search = Search(arrays, 1.0, closed.q, oracle, _heaviest(closed).prior, flat)
             except (SolverError, ArithmeticError):
                 return None
-            search.climb(p for p in closed.priors if p is not None)
+            search.climb(one.prior for one in closed.listed)
             if not search.best > closed.value:
                 search.run()
             if not search.best > closed.value + (0 if exact else 1e-9):
                 if not exact:
                     exact = True
                     continue
-                return self._of_blocks(closed, replies)
+                return self._of_blocks(closed)
             t = replies_at(search.arrays, search.prior, closed.q)
             if t.tobytes() in known:
                 if exact:
@@ -251,25 +247,16 @@ class _Task:
             replies, known = [*replies, t], known | {t.tobytes()}
         return None
 
-    @staticmethod
-    def _heaviest(closed: Closed) -> Array:
-        best = max(range(len(closed.weights)), key=lambda k: closed.weights[k])
-        p = closed.priors[best]
-        assert p is not None
-        return p
+    def _of_blocks(self, closed: Closed) -> _Found:
+        listed = [replace(one, replies=self._paid(one.replies, one.weight)) for one in closed.listed]
+        return _Found(closed.q, closed.dual, listed, f"tuple blocks, {closed.how}")
 
-    def _of_blocks(self, closed: Closed, replies: Sequence[Array]) -> _Found:
-        live = [k for k, w in enumerate(closed.weights) if w > 0]
-        shape = self.base.shape[1], self.arrays.E.shape[1]
-        return _Found(
-            closed.q,
-            closed.dual,
-            [closed.weights[k] for k in live],
-            [p for k in live if (p := closed.priors[k]) is not None],
-            [closed.moved[k] for k in live],
-            [_paid(replies[k], shape, self.lam * closed.weights[k]) for k in live],
-            f"tuple blocks, {closed.how}",
-        )
+    def _paid(self, replies: Array, weight: Any) -> Array:
+        """The table of replies, signals x columns, with lam times the weight on the chosen ones."""
+        out = EXACT.zeros((self.base.shape[1], self.arrays.E.shape[1]))
+        for i, row in enumerate(replies.tolist()):
+            out[i, row] = self.lam * weight
+        return out
 
     def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> _Found:
         """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
@@ -286,25 +273,18 @@ class _Task:
         shares = [EXACT.number(float(cuts.weights[k])) for k in live] if len(cuts.weights) else [EXACT.one]
         total = sum(shares, EXACT.zero)
         shares = [share / total for share in shares]
-        shape = self.base.shape[1], self.arrays.E.shape[1]
-        again = [near_prior(self.credal, cuts.priors[k], cuts.moved[k]) for k in live]
-        return _Found(
-            q,
-            cuts.dual.each(lambda table: scale * table),
-            shares,
-            [p for p, _ in again],
-            [moved for _, moved in again],
-            [_paid(cuts.replies[k], shape, self.lam * share) for k, share in zip(live, shares, strict=True)],
-            f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if stopped else ""),
-            stopped,
-        )
+        listed = [
+            Weighed(w, *near_prior(self.credal, cuts.priors[k], cuts.moved[k]), self._paid(cuts.replies[k], w))
+            for k, w in zip(live, shares, strict=True)
+        ]
+        how = f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if stopped else "")
+        return _Found(q, cuts.dual.each(lambda table: scale * table), listed, how, stopped)
 
     def _worst(self, found: _Found) -> tuple[Search, Any, Array | None]:
         """The worst prior of the channel, what is proved to be above all, and the proofs of a polytope."""
-        heaviest = max(range(len(found.weights)), key=lambda k: found.weights[k])
-        oracle, start = ExactOracle(self.credal), found.priors[heaviest]
-        search = Search(self.arrays, self.lam, found.q, oracle, start, self.credal)
-        search.moved = found.moved[heaviest]
+        oracle, start = ExactOracle(self.credal), _heaviest(found)
+        search = Search(self.arrays, self.lam, found.q, oracle, start.prior, self.credal)
+        search.moved = start.moved
         search.climb()
         nodes, timed = most_nodes(self.credal), not found.stopped
         nodes = nodes if timed else min(nodes, _LAST)
@@ -319,20 +299,19 @@ class _Task:
     def conclude(self, found: _Found, priors: PriorSet) -> Solution:
         """The solution with its certificate: both ends in rationals, from the channel and the listed priors."""
         search, top, proofs = self._worst(found)
-        listed, moved, weights, replies = [search.prior], [search.moved], [EXACT.zero], [0 * found.replies[0]]
-        for p, how, weight, reply in zip(found.priors, found.moved, found.weights, found.replies, strict=True):
-            same = next((k for k, other in enumerate(listed) if (other == p).all()), len(listed))
-            if same == len(listed):
-                if not weight:
-                    continue
-                listed.append(p)
-                moved.append(how)
-                weights.append(EXACT.zero)
-                replies.append(0 * reply)
-            weights[same], replies[same] = weights[same] + weight, replies[same] + reply
-        program = listed_program(self.base, self.arrays, self.lam, np.array(listed))
-        own = {f"eve {k}": reply for k, reply in enumerate(replies)}
-        dual = Dual({**found.dual.replies, **own}, {**found.dual.weights, ROWS: EXACT.list(weights)})
+        parts = [Weighed(EXACT.zero, search.prior, search.moved, 0 * found.listed[0].replies)]
+        for one in found.listed:
+            k = next((k for k, other in enumerate(parts) if (other.prior == one.prior).all()), None)
+            if k is not None:
+                own = parts[k]
+                parts[k] = replace(own, weight=own.weight + one.weight, replies=own.replies + one.replies)
+            elif one.weight:
+                parts.append(one)
+        listed = np.array([one.prior for one in parts])
+        program = listed_program(self.base, self.arrays, self.lam, listed)
+        replies = {f"eve {k}": one.replies for k, one in enumerate(parts)}
+        weights = EXACT.list(one.weight for one in parts)
+        dual = Dual({**found.dual.replies, **replies}, {**found.dual.weights, ROWS: weights})
         dual = priced(program, program.completed(dual))
         bound, exact = program.bound(dual), self.exact
         attained = bool(top == search.best)
@@ -340,12 +319,12 @@ class _Task:
             top = EXACT.number(float_above(top))
         stated, least, gap = reported(top, bound, exact)
         bob, eve = (v if exact else float(v) for v in risks_under(self.arrays, search.prior, found.q))
-        moves = [table for table in moved if table is not None]
+        moves = [one.moved for one in parts if one.moved is not None]
         witness = np.concatenate(moves) if moves else proofs
         at = as_stated(self.lam, exact)
         certificate = Certificate(
             (at,), stated, gap, found.q, dual, exact, self.conditions, kind="priors", prior=self.whole.p,
-            priors=priors, listed=np.array(listed), witness=witness,
+            priors=priors, listed=listed, witness=witness,
         )  # fmt: skip
         kept, signals = without_unused(found.q, self.problem.bob_decisions)
         mechanism = Mechanism.of(
@@ -358,9 +337,5 @@ class _Task:
         )  # fmt: skip
 
 
-def _paid(replies: Array, shape: tuple[int, int], price: Any) -> Array:
-    """The table of replies, signals x columns, with this price on the chosen ones."""
-    out = EXACT.zeros(shape)
-    for i, row in enumerate(replies.tolist()):
-        out[i, row] = price
-    return out
+def _heaviest(found: _Found | Closed) -> Weighed:
+    return max(found.listed, key=lambda one: one.weight)

@@ -255,3 +255,15 @@ def test_attackers_learn_from_the_released_fitted_half_with_its_secrets(monkeypa
     released, true = np.sort(features[:, 0]), np.sort(fitted[:, at[2]])
     assert len(released) == len(true)
     assert (released != true).any()  # what she sees is released, not the table
+
+
+def test_a_cap_that_cannot_be_met_is_refused_in_the_words_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    columns = {"age": [1, 1, 1, 1, 2, 2], "ill": [0, 0, 1, 0, 1, 1], "pay": [1, 2, 3, 1, 3, 3]}
+    pd.DataFrame(columns).to_csv("table.csv", index=False)
+    lines = ['data = "table.csv"', "[publish.pay]", "[[eve]]", 'secret = "ill"', 'knows = ["age"]']
+    Path("study.toml").write_text("\n".join([*lines, "[[cap]]", 'secret = "ill"', "level = 1", 'at_most = "1/2"']))
+    assert main(["microdata", "solve", "study.toml"]) == 2
+    assert capsys.readouterr().err.strip() in PAGE

@@ -141,7 +141,7 @@ def solve_command(
     if STOPPED in solution.method:
         words = "the search stopped before the optimum was proved: `release` will refuse it"
         print(f"bap: warning: {words}", file=sys.stderr)
-    elif out is not None and not solution.exact and _exact(loaded.study):
+    elif out is not None and not solution.exact and loaded.study.exact:
         print("bap: the study is exact and this proof is in floats: `release` needs --allow-float", file=sys.stderr)
     for cells in small_cells(loaded.study, threshold):
         print(f"bap: warning: {clean(str(cells), 500)}", file=sys.stderr)
@@ -337,33 +337,14 @@ def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
 
 def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, str]:
     """The solution of a folder, and why its proof holds."""
-    from bap_sdc.records.bundle import Unproved, disagreement, load_solution
+    from bap_sdc.records import bundle
 
     try:
-        solution = load_solution(folder)
-        if not (solution.exact or allow_float) and _exact(solution.study):
-            rule = "does not prove its optimum exactly: the study is exact and its proof is in floats"
-            raise Unproved(source_name(folder), None, f"{rule} (--allow-float accepts it)")
-        progress("checking the proof")
-        verdict = solution.verify()
-        if wrong := disagreement(folder, solution) if verdict else verdict.reason:
-            raise Unproved(source_name(folder), None, f"does not prove its optimum: {wrong}")
-    except InputError as error:
-        if not isinstance(error, Unproved):
-            raise
+        solution, verdict = bundle.proved_solution(folder, allow_float, progress)
+    except bundle.Unproved as error:
         print(f"bap: {clean(str(error), 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
-        # the tables were forged so that they do not fit each other: whatever they say, they prove nothing
-        words = f"{source_name(folder)} does not prove its optimum: its files do not belong together"
-        print(f"bap: {clean(words, 600)}", file=sys.stderr)
-        raise typer.Exit(1) from None
     return solution, verdict.reason
-
-
-def _exact(study: Any) -> bool:
-    """Whether an exact proof can be asked for."""
-    return bool(study.program.exact and (study.conditions is None or study.conditions.exact))
 
 
 def _kept(folder: Path) -> tuple[str, ...]:

@@ -265,7 +265,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     prices, tables = ([*map(own, parts)] for own in (lambda v: v["alice"]["lambda"], lambda v: v.get("conditions", {})))
     conditions = tables[0] if not kind else tables if any(tables) else {}
     for key, value in (("lambda", prices if kind else prices[0]), ("conditions", conditions)):
-        if _written(manifest[key]) != _written(value):
+        if written(manifest[key]) != written(value):
             raise Mismatch(where[0], None, f"does not fit problem.json, which has another {key}")
     if kind and any(file.priors is not None for file in problems):
         raise InputError(f"{where[1]}: priors", None, "cannot be kept by a certificate of scenarios or tiers")
@@ -286,9 +286,9 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     proved_kind = kind or ("priors" if "priors" in whole else "release")
     if certificate.kind != proved_kind:
         raise InputError(f"{where[3]}: kind", certificate.kind, f"must be {proved_kind!r}, as problem.json says")
-    if _written(proved.get("priors")) != _written(whole.get("priors")):
+    if written(proved.get("priors")) != written(whole.get("priors")):
         raise Mismatch(where[3], None, "has another set of priors than problem.json, or writes it otherwise")
-    if _written(proved.get("conditions", {})) != _written(conditions):
+    if written(proved.get("conditions", {})) != written(conditions):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))
 
@@ -320,7 +320,8 @@ def digest_of(raw: Mapping[str, bytes]) -> str:
     return _sha256(raw[MANIFEST])
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
+    """A document as text, keys in order: 1, 1.0 and true are different numbers in a file."""
     return json.dumps(value, sort_keys=True)
 
 

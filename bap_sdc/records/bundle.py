@@ -13,7 +13,7 @@ result.json is a measurement, and is not repeated.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.files.bundles import MANIFEST, Mismatch, manifested, with_manifest
+from bap_lp.files.bundles import MANIFEST, Mismatch, manifested, with_manifest, written
 from bap_lp.files.documents import document_of, dumps, located, read_document, source_name
 from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
+from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import Array, InputError, array, number, public, text
 from bap_sdc.records.audit.audit import counted_types
 from bap_sdc.records.certificates import (
@@ -70,6 +71,37 @@ class Unproved(InputError):
     """The files of a folder can be read, but they do not belong together: they prove nothing."""
 
 
+def proved_solution(
+    folder: str | Path, allow_float: bool = False, progress: Callable[[str], None] = lambda _: None
+) -> tuple[StudySolution, Verdict]:
+    """The solution of a folder, whose proof holds and whose files say what it proves, and the verdict.
+
+    Args:
+        folder: what `bap microdata solve --out` wrote.
+        allow_float: whether a proof in floats is good enough for an exact study.
+        progress: told what is done.
+
+    Raises:
+        InputError: a file is missing or is not JSON; Unproved if the folder does not prove its optimum.
+    """
+    where = source_name(folder)
+    try:
+        solution = load_solution(folder)
+        if solution.study.exact and not (solution.exact or allow_float):
+            rule = "does not prove its optimum exactly: the study is exact and its proof is in floats"
+            raise Unproved(where, None, f"{rule} (--allow-float accepts it)")
+        progress("checking the proof")
+        verdict = solution.verify()
+        if wrong := disagreement(folder, solution) if verdict else verdict.reason:
+            raise Unproved(where, None, f"does not prove its optimum: {wrong}")
+    except InputError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
+        # the tables were forged so that they do not fit each other: whatever they say, they prove nothing
+        raise Unproved(where, None, "does not prove its optimum: its files do not belong together") from None
+    return solution, verdict
+
+
 def disagreement(folder: str | Path, solution: StudySolution) -> str:
     """Why mechanism.json or result.json of a folder do not say what its proof says; empty if they do.
 
@@ -83,19 +115,21 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     mechanism, result = (read_document(Path(folder) / name) for name in ("mechanism.json", "result.json"))
     manifest = read_document(Path(folder) / MANIFEST)
     stated = {} if solution.study.conditions is None else solution.study.conditions.document()
-    for key, value in (("lambda", text(solution.lam)), ("conditions", json.loads(dumps(stated)))):
-        if manifest.get(key) != value:
+    for key, value in (("lambda", text(solution.lam)), ("conditions", stated)):
+        if written(manifest.get(key)) != written(value):
             return f"manifest.json has another {key} than the proof"
     for name, made in (
         ("study.json", _study_document(solution.study, kept_columns(folder))),
         ("prior.json", _prior_document(solution.study)),
     ):
-        if read_document(Path(folder) / name) != json.loads(dumps(made)):
+        if written(read_document(Path(folder) / name)) != written(made):
             return f"{name} says more, or writes it otherwise, than what was proved"
-    if mechanism != json.loads(dumps(_mechanism_document(solution))):
+    if written(mechanism) != written(_mechanism_document(solution)):
         return "mechanism.json is not the mechanism that was proved"
-    for key, value in json.loads(dumps(solution.document())).items():
-        if key not in ("audit", "method", "verdict") and (not isinstance(result, dict) or result.get(key) != value):
+    if not isinstance(result.get("method"), str):
+        return "result.json says no method"
+    for key, value in solution.document().items():
+        if key not in ("audit", "method", "verdict") and (key not in result or written(result[key]) != written(value)):
             return f"result.json has another {key} than the proof"
     return ""
 
@@ -212,6 +246,8 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     for column, given in zip(study.columns, document["columns"], strict=True):
         if list(column.labels) != given["labels"] or column.named != given["named"]:
             raise ValueError("labels must be those of the values and bands")
+        if len(set(column.labels)) != len(column):
+            raise ValueError("every level must have a label of its own")
     study.names = tuple(c.name for c in study.columns)
     study.levels = tuple(len(c) for c in study.columns)
     study.targets = tuple(
@@ -229,6 +265,10 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         )
         for s in document["eves"]
     )
+    sizes = [(t.loss.shape, (n, n)) for t in study.targets for n in [study.levels[study.names.index(t.column)]]]
+    sizes += [(spy.loss.shape[:1], (study.levels[spy.secret],)) for spy in study.spies]
+    if any(found != wanted for found, wanted in sizes):
+        raise ValueError("a loss must have a row for every level")
     for spy in study.spies:
         if spy.score and not np.array_equal(
             spy.loss, loss_table(spy.score, study.columns[spy.secret], "loss", eve=True)

@@ -9,7 +9,8 @@ Under conditions it is the proof of the parts (`conditions.proof`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies
 
 _CLAIMS = ("value", "bob", "eve", "bound", "gap")
+_KEYS = {"numbers", "lambda", *_CLAIMS, "eves", "columns", "method", "components"}
 
 
 def proof_document(proof: RecordOptimum | StudyProof) -> dict[str, Any]:
@@ -60,27 +62,29 @@ def read_optimum(program: RecordProgram, document: dict[str, Any], rows: Sequenc
 
     Raises ValueError, KeyError, TypeError or IndexError if the document does not fit the program.
     """
+    keyed(document, _KEYS)
     exact = {"exact": True, "floats": False}[document["numbers"]]
     if exact and not program.exact:
         raise ValueError("the study is in floats and its proof is exact")
     whole = program if exact else program.as_float().lifted()
-    read = value_of if exact else float
+    read = partial(_stated, exact)
+    if not isinstance(document["method"], str):
+        raise ValueError("a method is said in words")
     state, decision = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
     q = _numbers([row[2] for row in rows])
-    if is_exact(q) != exact or not _within(state, len(whole.p)) or not _within(decision, whole.decisions):
+    if is_exact(q) != exact:
         raise ValueError("the mechanism does not fit the study")
     order = np.lexsort((decision, state))
     state, decision, rho = state[order], decision[order], EXACT.array(q)[order] * whole.p[state[order]]
     home, place = np.full(len(whole.p), -1), np.zeros(len(whole.p), dtype=np.int64)
-    parts = [np.array(part["states"], dtype=np.int64) for part in document["components"]]
+    documents = [keyed(part, {"states", "groups"}) for part in document["components"]]
+    parts = [positions(part["states"], len(whole.p)) for part in documents]
     for k, states in enumerate(parts):
-        if not _within(states, len(whole.p)):
-            raise ValueError("a component has record types that the study has not")
         home[states], place[states] = k, np.arange(len(states))
     components = []
-    for k, (states, part) in enumerate(zip(parts, document["components"], strict=True)):
+    for k, (states, part) in enumerate(zip(parts, documents, strict=True)):
         mine = np.flatnonzero(home[state] == k)
-        groups = tuple((int(g["eve"]), int(g["known"])) for g in part["groups"])
+        groups = tuple((g["eve"], g["known"]) for g in part["groups"])
         replies = _replies(whole, part["groups"]) if groups else None
         components.append(
             RecordComponent(states, place[state[mine]], decision[mine], rho[mine], groups, replies)
@@ -91,7 +95,7 @@ def read_optimum(program: RecordProgram, document: dict[str, Any], rows: Sequenc
         eves=tuple(map(read, document["eves"])),
         columns=tuple(map(read, document["columns"])),
         components=tuple(components),
-        method=str(document["method"]),
+        method=document["method"],
         exact=exact,
         **{name: read(document[name]) for name in _CLAIMS},
     )
@@ -101,15 +105,23 @@ def _replies(program: RecordProgram, groups: Sequence[dict[str, Any]]) -> Tabled
     """Replies side by side; equal ones are the same objects."""
     tables = []
     for group in groups:
-        table, which = read_proof_table(group["replies"], "replies"), np.array(group["reply_of"], dtype=np.int64)
-        if not 0 <= group["eve"] < len(program.eves) or not 0 <= group["known"] < 2**62:
-            raise ValueError("a group is of nobody")
-        if table.ndim != 2 or table.shape[1] != program.eves[group["eve"]].loss.shape[1]:
+        keyed(group, {"eve", "known", "replies", "reply_of"})
+        [eve], _ = positions([group["eve"]], len(program.eves)), positions([group["known"]], 2**62)
+        table = read_proof_table(group["replies"], "replies")
+        if table.ndim != 2 or table.shape[1] != program.eves[eve].loss.shape[1]:
             raise ValueError("the replies have another shape")
-        if which.shape != (program.decisions,) or not _within(which, len(table)):
+        which = positions(group["reply_of"], len(table))
+        if len(which) != program.decisions:
             raise ValueError("there must be a reply for every decision")
         tables.append(table[which])
     return TabledReplies(np.hstack(tables), np.arange(program.decisions))
+
+
+def _stated(exact: bool, value: Any) -> Any:
+    """A number that is claimed: a fraction of a text if exact, else a float."""
+    if type(value) is not (str if exact else float):
+        raise ValueError("a number of the proof is of another kind")
+    return value_of(value)
 
 
 def value_of(value: Any) -> Any:
@@ -134,7 +146,17 @@ def probabilities_document(p: Array) -> Any:
     return proof_table(p[None]) if is_exact(p) else [p.tolist()]
 
 
-def _within(places: Array, count: int) -> bool:
-    """Whether these are positions in a list of this length."""
-    whole = places.ndim == 1 and np.issubdtype(places.dtype, np.integer)
-    return bool(whole and (places >= 0).all() and (places < count).all())
+def keyed(document: Any, keys: Set[str]) -> dict[str, Any]:
+    """A table with exactly these keys."""
+    if not isinstance(document, dict) or set(document) != keys:
+        raise ValueError(f"must be a table with {', '.join(sorted(keys))}")
+    return document
+
+
+def positions(values: Any, count: int) -> Array:
+    """Positions in a list of this length, written as whole numbers."""
+    if not isinstance(values, list) or not set(map(type, values)) <= {int}:
+        raise ValueError("positions must be whole numbers")
+    if values and not (min(values) >= 0 and max(values) < count):
+        raise ValueError("a position is not in its list")
+    return np.array(values, dtype=np.int64)

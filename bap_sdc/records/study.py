@@ -269,6 +269,11 @@ class Study(Displayed):
             eves += [eve] if several is None else [replace(eve, chance=chance) for chance in several.T]
         return RecordProgram(p, types[:, list(self.published)], tuple(losses), tuple(eves))
 
+    @property
+    def exact(self) -> bool:
+        """Whether all its numbers are exact, so that an exact proof can be asked for."""
+        return bool(self.program.exact and (self.conditions is None or self.conditions.exact))
+
     def fractions(self, exact: bool = True) -> RecordProgram:
         """The program in fractions: its own if exact, or those that its nearest floats are."""
         return self.program if exact else self.program.as_float().lifted()

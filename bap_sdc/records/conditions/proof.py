@@ -34,6 +34,7 @@ from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.certificate import Certificate, Verdict, release_statement, reported, statement_of
 from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, number, public, shown, text
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
+from bap_sdc.records.conditions.stated import COUPLING
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import bound_of
 from bap_sdc.records.optimum.result import RecordOptimum, joint_table
@@ -349,10 +350,13 @@ def _exactly(value: Any) -> str:
 
 def proof_from_document(study: Study, document: dict[str, Any], rows: Sequence[Any], method: str) -> StudyProof:
     """The proof in a certificate file, of the rows of a mechanism; raises ValueError or InputError if it is none."""
-    from bap_sdc.records.certificates import read_optimum
+    from bap_sdc.records.certificates import keyed, read_optimum
 
     if document["kind"] not in ("parts", "priced") or document["numbers"] not in ("exact", "floats"):
         raise ValueError("a study with conditions needs a certificate of its parts")
+    inner = "parts" if document["kind"] == "parts" else "optimum"
+    keyed(document, {"kind", "numbers", "lambda", "value", "gap", "prices", inner})
+    keyed(document["prices"], {"floor", *COUPLING})
     names = [spy.name for spy in study.spies]
     given, lam, exact = document["prices"], _number(document["lambda"]), document["numbers"] == "exact"
     floors = {names.index(name): _number(w) for name, w in given["floor"].items()}
@@ -370,14 +374,16 @@ def proof_from_document(study: Study, document: dict[str, Any], rows: Sequence[A
 
 
 def _read_parts(study: Study, documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    from bap_sdc.records.certificates import keyed, positions
+
     parts, certificates = [], []
     limits = [len(t.loss[0]) for t in study.targets]
     for k, one in enumerate(documents):
+        keyed(one, {"states", "levels", "certificate"})
         certificate = certificate_from_dict(one["certificate"], f"parts[{k}]")
-        levels = tuple(tuple(map(_index, own)) for own in one["levels"])
-        part = StudyPart(study, np.array([*map(_index, one["states"])], dtype=np.int64), levels)
-        if len(levels) != len(limits) or any(max(own) >= most for own, most in zip(levels, limits, strict=True)):
-            raise ValueError("a part has levels that the study does not have")
+        given = zip(one["levels"], limits, strict=True)
+        levels = tuple(tuple(positions(own, most).tolist()) for own, most in given)
+        part = StudyPart(study, positions(one["states"], len(study.prior.types)), levels)
         shape = None if certificate.channel is None else certificate.channel.shape
         if shape != (len(part.states), len(part.decisions)):
             raise ValueError("a part does not fit its certificate")
@@ -395,9 +401,3 @@ def _number(value: Any) -> Any:
     if isinstance(found, float):
         raise ValueError("a proof has exact numbers")
     return found
-
-
-def _index(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError("a position must be a non-negative integer")
-    return value

@@ -35,6 +35,12 @@ CASES: dict[str, dict[str, Any]] = {
     "a floor in floats": {"conditions": {"min_eve_risk": 0.4}, "exact": False},
     "a cap in floats": {"conditions": {"cap": [{"secret": "ill", "level": "yes", "at_most": 0.75}]}, "exact": False},
     "a price in floats": {"conditions": {"max_bob_risk": 0.01}, "lam": 5},
+    "probabilities": {"eves": [Eve("ill", ["age"], "log")]},
+    "an informed Eve under a cap": {
+        "eves": [Eve("ill", ["age"], informed=3)],
+        "conditions": {"cap": [{"secret": "ill", "level": "yes", "at_most": "3/4"}]},
+        "smoothing": 2,
+    },
 }
 
 
@@ -103,6 +109,11 @@ def _worse(rows: list[Any]) -> None:
     mixed[1] = (mixed[1] + 1) % 3
 
 
+def _renamed(document: Any) -> None:
+    for key in ("labels", "values"):
+        document["columns"][0][key][1] = document["columns"][0][key][0]
+
+
 def _group(document: Any) -> Any:
     return next(part for part in document["components"] if part["groups"])["groups"][0]
 
@@ -123,6 +134,18 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "replies of nobody": ("certificate.json", lambda d: _group(d).update(known=99)),
     "no component": ("certificate.json", lambda d: d["components"].pop()),
     "a group twice": ("certificate.json", lambda d: d["components"].append({"states": [], "groups": [_group(d)]})),
+    "a position that is no whole number": (
+        "certificate.json",
+        lambda d: _group(d)["reply_of"].__setitem__(0, _group(d)["reply_of"][0] + 1e-9),
+    ),
+    "more than a certificate has": ("certificate.json", lambda d: d.update(harm="0")),
+    "a column that loses more": ("certificate.json", lambda d: d["columns"].__setitem__(0, "9")),
+    "a number of another kind": ("certificate.json", lambda d: d.update(gap=0)),
+    "a method that is no text": ("certificate.json", lambda d: d.update(method=[])),
+    "two levels of one name": ("study.json", _renamed),
+    "a loss with a row too many": ("study.json", lambda d: d["publish"][1]["loss"].append(["0", "1"])),
+    "one number written otherwise": ("study.json", lambda d: d["publish"][1].update(weight="2/2")),
+    "no conditions": ("study.json", lambda d: d.update(conditions=False)),
     "another risk": ("result.json", lambda d: d["risks"].update(eve="1")),
     "another gap": ("result.json", lambda d: d.update(gap="1/7")),
     "another null": ("result.json", lambda d: d["eves"][0].update(null="1")),
@@ -149,6 +172,22 @@ def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsy
     assert "'bap microdata 2'" in error
     with pytest.raises(verify_standalone.Refused, match="'bap microdata 2'"):
         verify_standalone.check(str(place))
+
+
+def test_a_score_is_that_of_the_losses(tmp_path: Path) -> None:
+    place = folder(tmp_path / "D", eves=[Eve("ill", ["age"], "brier")])
+    changed(place, "study.json", lambda d: d["eves"][0].update(score="log"))
+    with pytest.raises(verify_standalone.Refused, match="another score"):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == 1
+
+
+def test_a_level_may_be_blank(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": ["", "x", "y", "x"] * 5, "b": ["u", "v", "w", "v"] * 5})
+    found = Study(frame, {"a": "0-1"}, [Eve("b", [])]).solve("1/2")
+    write_bundle(tmp_path / "D", bundle_texts(found, found.document()))
+    assert main(["verify", str(tmp_path / "D")]) == 0
+    assert "is optimal" in verify_standalone.check(str(tmp_path / "D"))
 
 
 def test_a_huge_constant_in_the_losses_hides_no_false_risk(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ Conditions are checked twice: by the rows of the program, and each by its defini
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,28 +27,27 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.twofold import value_and_bound
-from bap_lp.notions.conditions import Conditions, demands_of_each
-from bap_lp.program.bound import Dual, NoProof, Program, compact
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.bound import Dual, NoProof, compact
 from bap_lp.program.finish import priced
-from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.program.several import (
-    Audience,
-    scenario_audiences,
-    scenario_program,
-    tier_audiences,
-    tier_program,
-    tiers_of,
+from bap_lp.proof.cases import Case
+from bap_lp.proof.statement import (
+    PRICES,
+    Statement,
+    listing,
+    nearest,
+    numbers_of,
+    release_statement,
+    reported,
+    rounds,
+    statement_of,
 )
-from bap_lp.proof.cases import Case, uncovered
-from bap_lp.proof.enumeration import best_deterministic, enumerable
 from bap_lp.rational import (
     EXACT,
     Array,
     InputError,
     ReadOnly,
-    float_above,
-    float_below,
     is_exact,
     lifted,
     public,
@@ -58,7 +56,6 @@ from bap_lp.rational import (
 )
 
 _NONE = Conditions()
-_HUGE = 10**308  # beyond it floats are infinite
 NEAR = 1e-6  # of the spread of a problem: the gap of a solution in floats that is called optimal
 _FEW = 200  # products from which pairs of floats are faster than fractions
 
@@ -207,166 +204,6 @@ class Verdict(Displayed):
         return f"{self.ok}: {clean(self.reason, 120)}"
 
 
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """What a certificate is about, lowered: its program, and what the channel must satisfy by definition."""
-
-    program: Program
-    layout: LoweredProblem | None = None
-    conditions: Conditions = _NONE
-    lam: Any = EXACT.zero
-    bob_weight: int = 1
-    audiences: tuple[Audience, ...] = ()
-
-    def broken(self, channel: Array) -> str:
-        """What is wrong with a channel, if anything."""
-        if channel.shape != self.program.shape:
-            return f"the channel has shape {channel.shape}, must have {self.program.shape}"
-        if (channel < 0).any() or (channel.sum(axis=1) != 1).any():
-            x = next(x for x, row in enumerate(channel) if (row < 0).any() or row.sum() != 1)
-            return f"channel[{x}] is not a distribution"
-        row = self.program.broken(self.program.mass[:, None] * channel)
-        parts = self.audiences if self.layout is None else (self.layout,)
-        sent = [(part.sent_whole(channel), part.demands) for part in parts if part.demands]
-        told = next(filter(None, (demand.broken(own) for own, demands in sent for demand in demands)), "")
-        if told:
-            return str(told)
-        return "" if row is None else f"the channel breaks row {row[1]} of {row[0]}"
-
-    def value(self, channel: Array) -> Any:
-        return self.program.value(self.program.mass[:, None] * channel)
-
-    def bound(self, dual: Dual, cases: Sequence[Case] = (), value: Any = None) -> tuple[Any, str]:
-        """What multipliers prove, and how in words; raises NoProof. value: the least that is of interest."""
-        least = self.program.bound(dual)
-        how = "the prices prove that no mechanism{} goes below"
-        if not self.conditions.combinatorial or (value is not None and least >= value):
-            return least, how
-        if cases:
-            return max(least, self._by_cases(cases, value)), f"the prices prove, case by case, {how[17:]}"
-        tried = self._tried()
-        if tried is None:
-            return least, how
-        return max(
-            least, value if not tried else tried[0]
-        ), "all deterministic mechanisms were tried and none goes below"
-
-    def _tried(self) -> tuple[Any, ...] | None:
-        """The value of the best deterministic mechanism, if they are few; empty if there is none."""
-        layout = self.layout
-        if layout is None or not self.conditions.deterministic or not enumerable(layout.whole, layout.demands):
-            return None
-        found = best_deterministic(layout.whole, layout.signals, layout.demands, self.lam, self.bob_weight)
-        return () if found is None else (found[0],)
-
-    def impossible(self, dual: Dual, cases: Sequence[Case]) -> str:
-        """How multipliers prove that nothing is feasible; raises NoProof if they do not."""
-        if cases:
-            if not (self.conditions.combinatorial and all(case.void for case in cases)):
-                raise NoProof("a proof by cases needs determinism or a limit on signals, and cases that are all void")
-            self._by_cases(cases, EXACT.zero)
-            return "the multipliers prove, case by case, that no mechanism meets the conditions"
-        if self.program.bound(dual) > 0:
-            return "the multipliers prove that no mechanism meets the conditions"
-        if self._tried() == ():
-            return "all deterministic mechanisms were tried and none meets the conditions"
-        raise NoProof(_NO_PROOF)
-
-    def _by_cases(self, cases: Sequence[Case], value: Any) -> Any:
-        (states, signals), asked = self.program.shape, self.conditions
-        try:
-            wrong = uncovered(cases, states, signals, asked.max_signals, asked.deterministic)
-        except InputError as error:
-            wrong = str(error)
-        if wrong:
-            raise NoProof(wrong)
-        for case in cases:
-            try:
-                part = (self.program.silent if case.void else self.program).only(case.keep)
-                bound = part.bound(case.dual, case.allowed(states))
-            except NoProof as error:
-                raise NoProof(f"case {case.keep}: {error}") from None
-            if case.void and not bound > 0:
-                raise NoProof(f"case {case.keep}: {_NO_PROOF}")
-            value = value if case.void else bound if value is None else min(value, bound)
-        return value
-
-
-_NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
-
-
-def release_statement(problem: Problem, lam: Any, conditions: Conditions, bob_weight: int = 1) -> Statement:
-    """The statement about one exact problem; raises InputError if the conditions do not fit."""
-    if conditions.empty and not problem.misaligned and not problem.reporting and bob_weight == 1:
-        return Statement(compact(problem.arrays, lam), lam=lam)
-    layout = LoweredProblem.of(problem, conditions.demands(problem))
-    program = layout.whole_program(lam, bob_weight)
-    return Statement(program, layout, conditions, lam, bob_weight)
-
-
-def numbers_of(problems: Sequence[Problem], certificate: Certificate) -> list[Problem]:
-    """The problems in rationals, as the certificate reads them."""
-    return [problem.exactly if certificate.exact else problem.as_float().exactly for problem in problems]
-
-
-def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
-    """What a certificate says about these problems."""
-    numbers = numbers_of(problems, certificate)
-    lams = [EXACT.number(lam) for lam in certificate.lams]
-    if certificate.tier_weights:
-        tiers_of(problems, 0, None)  # refuses too many tuples of decisions
-        audiences = tier_audiences(numbers, demands_of_each(certificate.conditions_of, numbers))
-        program = tier_program(audiences, lams, [EXACT.number(w) for w in certificate.tier_weights])
-    elif certificate.kind == "scenarios" or certificate.conditions_of:
-        audiences = scenario_audiences(numbers, demands_of_each(certificate.conditions_of, numbers))
-        program = scenario_program(audiences, lams)
-    else:
-        audiences = []
-    if audiences:
-        return Statement(program.silent if certificate.kind == "conflict" else program, audiences=tuple(audiences))
-    if certificate.kind == "conflict":
-        return release_statement(numbers[0], EXACT.zero, certificate.conditions, 0)
-    return release_statement(listing(numbers[0], certificate), lams[0], certificate.conditions)
-
-
-def listing(problem: Problem, certificate: Certificate) -> Problem:
-    """The problem with the lists of reports of a certificate; raises NoProof if they prove nothing."""
-    from bap_lp.notions.max_information import information_reporters
-
-    reporters = [*problem.reporters.values(), *information_reporters(certificate.conditions, problem)]
-    if len(certificate.reports) != len(reporters):
-        raise NoProof(f"there are {len(certificate.reports)} lists of reports, must be {len(reporters)}")
-    if not reporters:
-        return problem
-    for reporter, table in zip(reporters, certificate.reports, strict=True):
-        if wrong := reporter.flaw(table):
-            raise NoProof(wrong)
-    return problem.reported(certificate.reports)
-
-
-def rounds(program: Program) -> bool:
-    """Whether the value has logarithms, which are rounded."""
-    return any(reporter.kind == "log" for o in program.observers if o.price != 0 for _, reporter in o.scores)
-
-
-def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
-    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
-
-    rounded: the value is itself rounded up. Then floats are stated, the value from above and the bound from below.
-    """
-    if rounded and abs(value) < _HUGE and abs(bound) < _HUGE:
-        above = float_above(value)
-        return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
-    gap = value - bound if value > bound else EXACT.zero
-    if exact:
-        return public(value), public(bound), public(gap)
-    return _nearest(value), _nearest(bound), float_above(gap) if gap < _HUGE else math.inf
-
-
-def _nearest(value: Any) -> float:
-    return float(value) if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
-
-
 @checked
 def verify(
     problem: Problem | Sequence[Problem],
@@ -397,113 +234,93 @@ def verify(
     wrong = _misfit(problems, certificate, allow_float)
     if wrong:
         return Verdict(False, wrong)
-    if certificate.splits or any(problem.forecasting for problem in problems):
-        return _verify_forecast(problems, certificate, slack)
-    free = certificate.kind == "release" and certificate.conditions.empty
-    if free and not problems[0].misaligned and not problems[0].reporting and not certificate.reports:
-        return _verify_free(problems[0] if certificate.exact else problems[0].as_float(), certificate, slack)
-    if certificate.kind == "priors":
-        return _verify_priors(problems[0], certificate, slack)
     try:
-        statement = statement_of(problems, certificate)
+        if certificate.kind == "conflict":
+            return Verdict(True, _told(problems, certificate)[0].impossible(certificate.dual, certificate.cases))
+        ends = _ends(problems, certificate)
     except InputError as error:
         return Verdict(False, f"its conditions do not fit the problem: {error}")
     except NoProof as error:
         return Verdict(False, str(error))
-    try:
-        if certificate.kind == "conflict":
-            return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
-        assert certificate.channel is not None
-        channel = certificate.channel if is_exact(certificate.channel) else lifted(certificate.channel)
-        wrong = statement.broken(channel)
-        if wrong:
-            return Verdict(False, wrong)
-        value = statement.value(channel)
-        bound, how = statement.bound(certificate.dual, certificate.cases, value)
-    except NoProof as error:
-        return Verdict(False, str(error))
-    return _judged(problems, certificate, value, bound, slack, how, rounds(statement.program))
+    return _judged(certificate, ends, certificate.gap if slack is None else slack)
 
 
-def _verify_forecast(problems: Sequence[Problem], certificate: Certificate, slack: Any) -> Verdict:
-    """Where Bobs report probabilities, the bound is that of a finite problem, and the value is the true R_A."""
-    if certificate.kind not in ("release", "conflict"):
-        return Verdict(False, f"{certificate.kind} need Bobs with tables of losses")
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Value and bound, how in words the bound is proved, the problems they are about; whether the value is rounded."""
+
+    value: Any
+    bound: Any
+    how: str
+    problems: Sequence[Problem]
+    rounded: bool = False
+
+
+def _ends(problems: Sequence[Problem], certificate: Certificate) -> _Ends:
+    """Both ends, computed; raises NoProof, and InputError if certificate and problems do not fit."""
+    one, q = problems[0], certificate.channel
+    assert q is not None
+    forecast = bool(certificate.splits) or any(problem.forecasting for problem in problems)
+    if certificate.kind == "priors" and not forecast:
+        from bap_lp.proof.prior_proofs import ends_over_priors
+
+        value, bound, attained = ends_over_priors(one, certificate)
+        how = "rho attains it and the listed priors prove that no mechanism{} goes below"
+        return _Ends(value, bound, how if attained else "", problems)
+    free = certificate.kind == "release" and certificate.conditions.empty and not (certificate.reports or one.reporting)
+    if free and not (one.misaligned or forecast):
+        one = one if certificate.exact else one.as_float()
+        _require_channel(q, one.shape[:2])
+        return _Ends(*ends_of(one, certificate.lam, q, certificate.dual)[2:], "", [one])
+    statement, told = _told(problems, certificate)
+    channel = q if is_exact(q) else lifted(q)
+    if wrong := statement.broken(channel):
+        raise NoProof(wrong)
+    value, rounded = statement.value(channel), rounds(statement.program)
+    if told is None:
+        return _Ends(value, *statement.bound(certificate.dual, certificate.cases, value), problems, rounded)
+    value = value + told.excess(told.problem.p[:, None] * channel)
+    bound = statement.program.bound(certificate.dual) - told.added
+    return _Ends(value, bound, PRICES, [told.finite], rounded or told.rounds)
+
+
+def _told(problems: Sequence[Problem], certificate: Certificate) -> tuple[Statement, Any]:
+    """What a certificate says; where Bobs report probabilities, of a finite problem, which is the second part."""
+    if not (certificate.splits or any(problem.forecasting for problem in problems)):
+        return statement_of(problems, certificate), None
     from bap_lp.program.forecasts import ToldProblem
 
+    if certificate.kind not in ("release", "conflict"):
+        raise NoProof(f"{certificate.kind} need Bobs with tables of losses")
     if not all(kind.with_reports for kind in certificate.conditions.kinds().values()):
-        return Verdict(False, "a condition is not possible with a Bob who reports probabilities")
-    try:
-        told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
-        lam = EXACT.zero if certificate.kind == "conflict" else EXACT.number(certificate.lam)
-        weight = int(certificate.kind != "conflict")
-        finite = listing(told.finite, certificate) if weight else told.finite
-        statement = release_statement(finite, lam, certificate.conditions, weight)
-        if certificate.kind == "conflict":
-            return Verdict(True, statement.impossible(certificate.dual, certificate.cases))
-        channel = certificate.channel
-        assert channel is not None
-        channel = channel if is_exact(channel) else lifted(channel)
-        wrong = statement.broken(channel)
-        if wrong:
-            return Verdict(False, wrong)
-        value = statement.value(channel) + told.excess(told.problem.p[:, None] * channel)
-        bound = statement.program.bound(certificate.dual) - told.added
-    except InputError as error:
-        return Verdict(False, f"its conditions do not fit the problem: {error}")
-    except NoProof as error:
-        return Verdict(False, str(error))
-    how, rounded = "the prices prove that no mechanism{} goes below", rounds(statement.program) or told.rounds
-    return _judged([told.finite], certificate, value, bound, slack, how, rounded)
+        raise NoProof("a condition is not possible with a Bob who reports probabilities")
+    told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
+    if certificate.kind == "conflict":
+        return release_statement(told.finite, EXACT.zero, certificate.conditions, 0), told
+    finite, lam = listing(told.finite, certificate), EXACT.number(certificate.lam)
+    return release_statement(finite, lam, certificate.conditions), told
 
 
-def _verify_free(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
+def _require_channel(q: Array, shape: tuple[int, int]) -> None:
     """Without conditions any channel over Bob's decisions is feasible."""
-    q = certificate.channel
-    assert q is not None
-    if q.shape != problem.shape[:2]:
-        return Verdict(False, f"the channel has shape {q.shape}, must have {problem.shape[:2]}")
+    if q.shape != shape:
+        raise NoProof(f"the channel has shape {q.shape}, must have {shape}")
     total = q.sum(axis=1)
     if not is_exact(q) and (total != 1).any():
         total = lifted(q).sum(axis=1)
     if not (q >= 0).all() or (total != 1).any():
-        return Verdict(False, "a row of the channel is not a distribution")
-    try:
-        _, _, value, bound = ends_of(problem, certificate.lam, q, certificate.dual)
-    except NoProof as error:
-        return Verdict(False, str(error))
-    return _judged([problem], certificate, value, bound, slack, "")
+        raise NoProof("a row of the channel is not a distribution")
 
 
-def _verify_priors(problem: Problem, certificate: Certificate, slack: Any) -> Verdict:
-    from bap_lp.proof.prior_proofs import ends_over_priors
-
-    try:
-        value, bound, attained = ends_over_priors(problem, certificate)
-    except InputError as error:
-        return Verdict(False, f"its conditions or its set of priors do not fit the problem: {error}")
-    except NoProof as error:
-        return Verdict(False, str(error))
-    how = "rho attains it and the listed priors prove that no mechanism{} goes below"
-    return _judged([problem], certificate, value, bound, slack, how if attained else "")
-
-
-def _judged(
-    problems: Sequence[Problem],
-    certificate: Certificate,
-    value: Any,
-    bound: Any,
-    slack: Any,
-    how: str,
-    rounded: bool = False,
-) -> Verdict:
+def _judged(certificate: Certificate, ends: _Ends, most: Any) -> Verdict:
+    """The verdict on these ends, with a gap of at most so much."""
+    value, bound, how, rounded = ends.value, ends.bound, ends.how, ends.rounded
     exact = certificate.exact
     found, low, gap = reported(value, bound, exact, rounded)
     exact = exact and not rounded
     if found != certificate.value:
         claim = text(certificate.value)
         return Verdict(False, f"the channel has value {shown(value, not exact)}, the certificate claims {claim}")
-    most = certificate.gap if slack is None else slack
     if gap > most:
         low_text, high_text = shown(bound, not exact), shown(value, not exact)
         reason = f"rho has value {high_text} but the multipliers only prove {low_text}"
@@ -526,13 +343,13 @@ def _judged(
             how = f"rho attains it and {how.format(' with these conditions' if conditioned else '')}"
         return Verdict(True, f"{what}{shown(value, not exact)} is optimal{under}: {how}", found, low, gap, True)
     if certificate.kind == "priors":  # where one prior leaves nothing to change, another may
-        near_to = problems[0].arrays.rounded
+        near_to = ends.problems[0].arrays.rounded
         spread = float(np.ptp(near_to.B)) + float(certificate.lam) * float(np.ptp(near_to.E))
     else:
-        spread = sum(_spread(p, lam) for p, lam in zip(problems, certificate.lams, strict=True))
+        spread = sum(_spread(p, lam) for p, lam in zip(ends.problems, certificate.lams, strict=True))
     bracketed = certificate.kind == "priors" or bool(certificate.splits or certificate.reports)
     near = (not exact or bracketed) and bool(gap <= NEAR * spread)
-    reason = f"{what}{shown(value, not exact)} is within {_nearest(gap):.2g} of optimal{under}"
+    reason = f"{what}{shown(value, not exact)} is within {nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 
 

@@ -265,9 +265,9 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
         )
         for s in document["eves"]
     )
-    sizes = [(t.loss.shape, (n, n)) for t in study.targets for n in [study.levels[study.names.index(t.column)]]]
-    sizes += [(spy.loss.shape[:1], (study.levels[spy.secret],)) for spy in study.spies]
-    if any(found != wanted for found, wanted in sizes):
+    levels = dict(zip(study.names, study.levels, strict=True))
+    square = all(t.loss.shape == (levels[t.column], levels[t.column]) for t in study.targets)
+    if not square or any(len(spy.loss) != study.levels[spy.secret] for spy in study.spies):
         raise ValueError("a loss must have a row for every level")
     for spy in study.spies:
         if spy.score and not np.array_equal(

@@ -70,6 +70,8 @@ def read_optimum(program: RecordProgram, document: dict[str, Any], rows: Sequenc
     read = partial(_stated, exact)
     if not isinstance(document["method"], str):
         raise ValueError("a method is said in words")
+    if [len(document["eves"]), len(document["columns"])] != [len(whole.eves), len(whole.losses)]:
+        raise ValueError("there must be a risk for every Eve and every column")
     state, decision = (np.array([row[k] for row in rows], dtype=np.int64) for k in (0, 1))
     q = _numbers([row[2] for row in rows])
     if is_exact(q) != exact:

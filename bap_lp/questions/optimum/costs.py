@@ -18,7 +18,7 @@ from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.table import TABLE
 from bap_lp.program.forecasts import ToldProblem
-from bap_lp.proof.certificate import release_statement
+from bap_lp.proof.statement import release_statement
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, stated

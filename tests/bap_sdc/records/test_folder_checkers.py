@@ -140,6 +140,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "more than a certificate has": ("certificate.json", lambda d: d.update(harm="0")),
     "a column that loses more": ("certificate.json", lambda d: d["columns"].__setitem__(0, "9")),
+    "no risk of an Eve": ("certificate.json", lambda d: d.update(eves=[])),
     "a number of another kind": ("certificate.json", lambda d: d.update(gap=0)),
     "a method that is no text": ("certificate.json", lambda d: d.update(method=[])),
     "two levels of one name": ("study.json", _renamed),

@@ -30,7 +30,6 @@ from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Nu
 from gaussian.tables import Curve, bit_curve, computed_families, curve
 from gaussian.tuning import TunedRelease, optimise
 
-NOISY: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian)
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {
     NoisyFull: (pt.ORANGE, "-"),
     NoisyMean: (pt.SKY, "-."),

@@ -6,7 +6,7 @@ import pytest
 
 from bap_cli.main import main
 from discretise import SampleBracket, bracket
-from discretise.gaussian_samples import gaussian_sample
+from discretise.brackets import gaussian_sample
 from gaussian import Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MinEve, RangeEve
 
 MODEL = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)

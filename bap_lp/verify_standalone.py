@@ -964,6 +964,11 @@ class Release:
         return True
 
 
+def demanded(asked):
+    """The names of the conditions that ask for something: `deterministic = false` does not."""
+    return {name for name, value in asked.items() if value is not False}
+
+
 def many(rows):
     need(type(rows) is list, "a condition must be a list")
     return rows
@@ -1319,7 +1324,7 @@ def several(kind, games, conditions, lams, weights):
     program = Program([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
     program.rows |= {} if tiers else {"scenarios": []}
     for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
-        need(not {*ALONE} & {*asked}, "a condition is not possible with several problems")
+        need(not {*ALONE} & demanded(asked), "a condition is not possible with several problems")
         if tiers:  # tier k sees the first k decisions of a signal
             sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
             told = [view % sizes[k] for view in range(sees[-1] + 1)]
@@ -1380,7 +1385,7 @@ def proved(problem, mechanism, document, allow):
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
     other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
-    covered = games[0].aligned and not other & {*conditions[0]}
+    covered = games[0].aligned and not other & demanded(conditions[0])
     need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
     release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
     if kind == "priors":

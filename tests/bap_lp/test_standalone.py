@@ -330,3 +330,15 @@ def test_agents_of_every_sort_are_lowered_alike(tmp_path: Path) -> None:
             found = solve(Problem(prior, bobs=bobs[: 1 + k % 2], eves=group), "1/3", conditions=Conditions(**asked))
             save_bundle(tmp_path, found)
             assert both(tmp_path) == (True, True), (k, asked)
+
+
+def test_what_asks_for_nothing_may_be_written(tmp_path: Path) -> None:
+    """`deterministic = false` was refused by one of the two where several problems have conditions."""
+    save_bundle(tmp_path, robust([COIN, COIN], "1/3", conditions=Conditions(exp_epsilon=3)))
+    problem = read(tmp_path, "problem.json")
+    problem["scenarios"][1]["conditions"]["deterministic"] = False
+    tables = [one["conditions"] for one in problem["scenarios"]]
+    change(tmp_path, "problem.json", **problem)
+    for name in ("certificate.json", "manifest.json"):
+        change(tmp_path, name, conditions=tables)
+    assert both(tmp_path) == (True, True)

@@ -36,7 +36,7 @@ def test_the_survey_gives_the_numbers_shown(
     exec(textwrap.dedent(fetch[1]), {})  # as the shell would
     records = len(Path("survey.csv").read_text().splitlines()) - 1
     assert f"survey of {records} women" in README
-    for line in re.findall(r"^    bap (microdata .*)$", README, re.MULTILINE):
+    for line in re.findall(r"^    bap (microdata .*)$", README.replace("\\\n", ""), re.MULTILINE):
         more = ["--no-attackers"] if "solve" in line else []
         assert main([*shlex.split(line), *more]) == 0
     assert "This is proved exactly: no release has a smaller R_A." in " ".join(capsys.readouterr().out.split())

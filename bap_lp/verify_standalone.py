@@ -726,6 +726,7 @@ class Release:
         self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
         self.used = 0  # lists of reports, besides those of the Eves
         self.tuples = "margin" in asked or not game.aligned
+        need(not (self.tuples and game.scores), "not possible with reports")
         every = game.decisions, list(range(len(game.decisions))) if told is None else told, None
         self.names, self.told, self.eve = game.tuples() if self.tuples else every
         self.program = game.free_program(self.told, lam)
@@ -1971,8 +1972,7 @@ def check(folder, allow_float=False):
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
         raise Refused(f"cannot be read: {error}"[:300]) from None
     except (TypeError, LookupError, AttributeError) as error:
-        need(not records, f"its files do not belong together: {error}"[:300])
-        raise
+        raise Refused(f"its files do not belong together: {error}"[:300]) from None
     finally:
         sys.set_int_max_str_digits(digits)
 

@@ -40,7 +40,6 @@ from bap_lp.rational import EXACT, Array, ReadOnly, floats, tree_sum
 BITS = 96  # of a loss behind the point
 DEPTH = 256  # halvings of an edge, one inside the other
 MOST_CELLS = 20_000
-# conditions that finer signals may break, and one whose cone program is too large for so many signals
 _ONE, _UNIT = fmpz(1) << DEPTH, fmpz(1) << BITS
 
 Corner = tuple[int, ...]  # barycentric coordinates times 2^DEPTH

@@ -6,9 +6,10 @@ polynomial conditions in its change d:
     B(x,i): y moves along a row of A_B^-1 if rho[x,i] is basic, else only its own reduced cost moves; rho stays;
     E(x,j): with r basic columns (x,i) the basis is A_B + d G F', G = -e_(i,j), F = e_(x,i); by Woodbury
             (A_B + d G F')^-1 = A_B^-1 - d A_B^-1 G (1 + d C)^-1 F' A_B^-1, C = F' A_B^-1 G,
-            and times det(1 + d C) everything is polynomial, of degree at most r + 2.
+            and times det(1 + d C) everything is polynomial, of degree at most r + 1.
 
-How far from 0 these polynomials stay non-negative is exact where that is rational.
+Floats and a bound on their errors show that nearly all of these conditions hold as far as the nearest end; only the
+others are computed exactly. How far from 0 these polynomials stay non-negative is exact where that is rational.
 A polynomial that is a + b d with b < 0 <= a changes sign at -a/b. Any other is a product of irreducible factors over
 the rationals. Their roots are simple and no two share one, so the sign changes exactly at the real roots of factors
 with an odd power. The root of a linear factor is rational. Other roots are irrational and enclosed in intervals; the
@@ -17,6 +18,8 @@ end returned is then the left end of the enclosure, so the whole interval return
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,12 +28,89 @@ from flint import fmpq, fmpq_mat, fmpq_poly
 from bap_lp.engines.compact.compact import compact_program
 from bap_lp.engines.compact.ties import compact_ties
 from bap_lp.engines.linear.exact import reduced_cost
-from bap_lp.engines.linear.factor import Factor
+from bap_lp.engines.linear.factor import Factor, basis_entries
 from bap_lp.engines.linear.optimum import optimum
+from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.rational import EXACT, Array, floats, objects
 
 Reach = tuple[tuple[Any, bool], tuple[Any, bool]]  # downwards, upwards: how far, and whether that is exact
+_RANGE = 2.0**200  # floats farther from one are not used, so that no product of a few over- or underflows
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """E(x,j) + d: where the basic columns (x,i) are and their rows (i,j), the nonbasic ones and theirs; `_woodbury`."""
+
+    at: list[int]
+    rows: list[int]
+    places: list[int]
+    lines: list[int]
+    det: Array
+    v: Array
+    w: Array
+
+    def map(self, f: Callable[[Array], Array]) -> Change:
+        return replace(self, det=f(self.det), v=f(self.v), w=f(self.w))
+
+
+@dataclass(frozen=True, eq=False)
+class Tableau:
+    """A_B^-1, A_B^-1 rhs, the reduced costs of the nonbasic columns and y; polynomials in a change, by row and power.
+
+    The numbers are exact, or floats near them, or the absolute values of these. The last are added where the others are
+    subtracted (`minus` is 1): the results then bound the terms of every sum, and so its errors.
+    """
+
+    lp: LinearProgram
+    nonbasic: Array
+    inverse: Array
+    values: Array
+    reduced: Array
+    y: Array
+    minus: int = -1
+
+    def map(self, f: Callable[[Array], Array], minus: int) -> Tableau:
+        lp = replace(self.lp.rounded, value=f(self.lp.value))
+        return Tableau(lp, self.nonbasic, f(self.inverse), f(self.values), f(self.reduced), f(self.y), minus)
+
+    def products(self, at: list[int], places: Any = _ALL) -> Array:
+        """Nonbasic columns times rows of the inverse."""
+        row, position, value = basis_entries(self.lp, self.nonbasic[places])
+        out = self.lp.field.zeros((len(self.nonbasic[places]), len(at)))
+        np.add.at(out, position, value[:, None] * self.inverse[at][:, row].T)
+        return out
+
+    def prior(self, x: int, rows: Array) -> Array:
+        """The basic variables as weight moves to x."""
+        values = self.values[rows]
+        return np.stack([values, self.inverse[rows, x] + self.minus * values], axis=1)
+
+    def bob(self, products: Array, places: Any = _ALL) -> Array:
+        """The reduced costs as the cost of a basic column moves."""
+        return np.stack([self.reduced[places], self.minus * products], axis=1)
+
+    def eve_values(self, change: Change, rows: Array) -> Array:
+        """The basic variables times the determinant, as E(x,j) moves."""
+        return _moved(self.values[rows], change.det, self.inverse[np.ix_(rows, np.array(change.rows))], change.v)
+
+    def eve_costs(self, change: Change, products: Array, places: Any = _ALL) -> Array:
+        """The reduced costs times the determinant; E(x,j) is also in the nonbasic columns (x,i)."""
+        out = _moved(self.reduced[places], change.det, products, change.w)
+        less = self.minus * self.inverse[np.ix_(change.at, change.lines)].T
+        out[change.places, 1:] += _moved(self.y[change.lines], change.det, less, change.w)[:, :-1]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomials:
+    """Polynomials that must not be negative, and some that must be zero: near ones, their errors, exact ones by row."""
+
+    near: Array
+    error: Array
+    exact: Callable[[int], Array]
+    zero: Array
 
 
 class OptimalTableau:
@@ -51,18 +131,26 @@ class OptimalTableau:
         u = -self.y[N:].reshape(b, e)
         self.eve_derivative = 0 * arrays.E if self.silent else -self.rho.dot(u)
         self.eve_risk = arrays.eve_risk(self.rho)
-        self.factor = Factor(self.lp, self.basic)
+        m, factor = len(self.basic), Factor(self.lp, self.basic)
         self.position = {int(v): k for k, v in enumerate(self.basic)}
-        self.values = self.factor.solve(self.lp.rhs)
         self.nonbasic = np.flatnonzero(self.lp.outside(self.basic) & ~self.lp.fixed_variables)
-        free, fixed = self.lp.free_variables, self.lp.fixed_variables
-        self.still = free[self.nonbasic]  # nonbasic free columns: their reduced cost must stay zero
-        self.signed = ~free[self.basic]
-        self.pinned = fixed[self.basic]
-        self.reduced = objects(reduced_cost(self.lp, self.y, int(v)) for v in self.nonbasic)
         self.place = {int(v): k for k, v in enumerate(self.nonbasic)}
-        self._rows: dict[int, tuple[Array, Array]] = {}
-        self._columns: dict[int, Array] = {}
+        self.exact = Tableau(
+            self.lp,
+            self.nonbasic,
+            np.stack([factor.solve(_unit(m, k)) for k in range(m)], axis=1),
+            factor.solve(self.lp.rhs),
+            objects(reduced_cost(self.lp, self.y, int(v)) for v in self.nonbasic),
+            self.y,
+        )
+        self.near = self.exact.map(_near, -1)
+        self.sizes = self.near.map(abs, 1)
+        free, fixed = self.lp.free_variables, self.lp.fixed_variables
+        self.signed = np.flatnonzero(~free[self.basic])
+        self.pinned = fixed[self.basic[self.signed]]
+        self.still = free[self.nonbasic]  # nonbasic free columns: their reduced cost must stay zero
+        # a sum has at most 2 m terms, each a product of at most four rounded numbers; twice that, for its own errors
+        self.unit = (4 * m + 20) * 2.0**-53
 
     def _with_null_states(self, basic: Array, y: Array) -> tuple[Array, Array]:
         """A state of probability zero may have its marginal's slack in the basis, at zero: a dual pivot removes it.
@@ -86,77 +174,121 @@ class OptimalTableau:
                 y = Factor(self.lp, basic).solve_transposed(self.lp.basic_cost(basic))
         return basic, y
 
-    def row(self, position: int) -> tuple[Array, Array]:
-        """(row of the basis inverse, its products with the nonbasic columns)."""
-        if position not in self._rows:
-            weight = self.factor.solve_transposed(_unit(len(self.basic), position))
-            products = EXACT.zeros(sum(self.lp.shape))
-            live = weight[self.lp.index] != 0
-            np.add.at(products, self.lp.column_of[live], self.lp.value[live] * weight[self.lp.index[live]])
-            products[self.lp.shape[1] :] = weight
-            self._rows[position] = weight, products[self.nonbasic]
-        return self._rows[position]
+    def bob_reach(self, x: int) -> list[Reach]:
+        """How far each B(x,i) may move."""
+        return [self._bob_reach(x * self.b + i) for i in range(self.b)]
 
-    def column(self, row: int) -> Array:
-        """The basis inverse times a unit vector."""
-        if row not in self._columns:
-            self._columns[row] = self.factor.solve(_unit(len(self.basic), row))
-        return self._columns[row]
-
-    def bob_reach(self, x: int, i: int) -> Reach:
-        """How far B(x,i) may move."""
-        variable = x * self.b + i
+    def _bob_reach(self, variable: int) -> Reach:
         if variable not in self.position:  # its own reduced cost moves with it, and nothing else
-            return (self.reduced[self.place[variable]], True), (None, True)
-        slopes = -self.row(self.position[variable])[1]
-        return self._both(np.stack([self.reduced, slopes], axis=1), None)
+            return (self.exact.reduced[self.place[variable]], True), (None, True)
+        at = [self.position[variable]]
+        near, sizes = (t.bob(t.products(at)[:, 0]) for t in (self.near, self.sizes))
+        return _both(
+            Polynomials(
+                near,
+                self.unit * sizes,
+                lambda k: self.exact.bob(self.exact.products(at, [k])[:, 0], [k])[0],
+                self.still,
+            )
+        )
 
     def prior_reach(self, x: int) -> Reach:
         """How far h may move along p_h = (1 - h) p + h e_x."""
-        (down, first), (up, second) = self._both(None, np.stack([self.values, self.column(x) - self.values], axis=1))
+        near, sizes = (t.prior(x, self.signed) for t in (self.near, self.sizes))
+        (down, first), (up, second) = _both(
+            Polynomials(near, self.unit * sizes, lambda k: self.exact.prior(x, self.signed[[k]])[0], self.pinned)
+        )
         mass = self.arrays.p[x]
         lowest = mass / (1 - mass) if mass != 1 else fmpq(0)  # p(x) = 0; at p(x) = 1 nothing moves
         down, first = (lowest, True) if down is None or down > lowest else (down, first)
         up, second = (fmpq(1), True) if up is None or up > 1 else (up, second)
         return (down, first), (up, second)
 
-    def eve_reach(self, x: int, j: int) -> Reach:
-        """How far E(x,j) may move."""
+    def eve_reach(self, x: int) -> list[Reach]:
+        """How far each E(x,j) may move."""
         if self.silent:
-            return (None, True), (None, True)
-        N, b, e = self.N, self.b, self.e
-        own = [i for i in range(b) if x * b + i in self.position]
-        at = [self.position[x * b + i] for i in own]
-        rows = [N + i * e + j for i in own]
-        r = len(own)
-        back = np.stack([self.column(k) for k in rows], axis=1)  # -A_B^-1 G
-        C = -back[at]
-        det, v, w = _woodbury(C, self.values[at], -self.y[rows])
-        width = r + 3
-        z = _padded(np.multiply.outer(self.values, det), width)
-        z[:, 1 : r + 1] += back.dot(v.T)
-        d = _padded(np.multiply.outer(self.reduced, det), width)
-        inverse = [self.row(k) for k in at]
-        d[:, 1 : r + 1] += np.stack([products for _, products in inverse], axis=1).dot(w.T)
-        for i in range(b):  # the entry is also in the nonbasic columns (x,i)
-            place = self.place.get(x * b + i)
-            if place is not None:
-                k = N + i * e + j
-                d[place, 1 : r + 2] += det * self.y[k]
-                d[place, 2 : r + 2] -= objects([weight[k] for weight, _ in inverse]).dot(w.T)
-        return self._both(d, np.concatenate([z, _padded(det[None, :], width)]), strict=1)
+            return [((None, True), (None, True))] * self.arrays.shape[2]
+        own = [i for i in range(self.b) if x * self.b + i in self.position]
+        other = [i for i in range(self.b) if i not in own]
+        at = [self.position[x * self.b + i] for i in own]
+        places = [self.place[x * self.b + i] for i in other]
+        products = [t.products(at) for t in (self.near, self.sizes)]
+        found = []
+        for j in range(self.e):
+            rows, lines = ([self.N + i * self.e + j for i in some] for some in (own, other))
+            C = -self.exact.inverse[np.ix_(at, rows)]
+            change = Change(at, rows, places, lines, *_woodbury(C, self.exact.values[at], -self.y[rows]))
+            found.append(self._eve_reach(change, products))
+        return found
 
-    def _both(self, reduced: Array | None, values: Array | None, strict: int = 0) -> Reach:
-        """Reach downwards and upwards; the last `strict` rows of values must be non-negative whatever is basic."""
-        parts = []
-        if reduced is not None:
-            parts += [reduced[~self.still], reduced[self.still], -reduced[self.still]]
-        if values is not None:
-            basic = values[: len(self.basic)]
-            parts += [basic[self.signed], -basic[self.pinned], values[len(self.basic) : len(self.basic) + strict]]
-        conditions = np.concatenate(parts)
-        signs = objects(fmpq((-1) ** k) for k in range(conditions.shape[1]))
-        return reach(conditions * signs), reach(conditions)
+    def _eve_reach(self, change: Change, products: list[Array]) -> Reach:
+        close = change.map(_near)
+        size = close.map(abs)
+
+        def exact_cost(k: int) -> Array:
+            here = [a for a, place in enumerate(change.places) if place == k]
+            alone = replace(change, places=[0] * len(here), lines=[change.lines[a] for a in here])
+            return self.exact.eve_costs(alone, self.exact.products(change.at, [k]), [k])[0]
+
+        return _both(
+            Polynomials(
+                self.near.eve_values(close, self.signed),
+                self.unit * self.sizes.eve_values(size, self.signed),
+                lambda k: self.exact.eve_values(change, self.signed[[k]])[0],
+                self.pinned,
+            ),
+            Polynomials(
+                self.near.eve_costs(close, products[0]),
+                self.unit * self.sizes.eve_costs(size, products[1]),
+                exact_cost,
+                self.still,
+            ),
+            Polynomials(
+                _padded(close.det[None]), self.unit * _padded(size.det[None]), lambda _: change.det, np.array([False])
+            ),
+        )
+
+
+def _both(*parts: Polynomials) -> Reach:
+    """Reach downwards and upwards."""
+    part_of = np.repeat(np.arange(len(parts)), [len(part.near) for part in parts])
+    row_of = np.concatenate([np.arange(len(part.near)) for part in parts])
+    zero = np.flatnonzero(np.concatenate([part.zero for part in parts]))
+    near = np.concatenate([part.near for part in parts] + [-part.near[part.zero] for part in parts])
+    error = np.concatenate([part.error for part in parts] + [part.error[part.zero] for part in parts])
+    powers = np.arange(near.shape[1])
+
+    def exact(k: int, turn: int) -> list[Any]:
+        sign, k = (1, k) if k < len(row_of) else (-1, int(zero[k - len(row_of)]))
+        found = parts[part_of[k]].exact(int(row_of[k]))
+        return [sign * turn**power * c for power, c in enumerate(found.tolist())]
+
+    return (
+        reach(near * (-1.0) ** powers - error, lambda k: exact(k, -1)),
+        reach(near - error, lambda k: exact(k, 1)),
+    )
+
+
+def _near(values: Array) -> Array:
+    """The nearest floats; nan, which shows nothing, where they are too far from one."""
+    try:
+        near = floats(values)
+    except OverflowError:
+        return np.full(values.shape, np.nan)
+    inside = (abs(near) > 1 / _RANGE) & (abs(near) < _RANGE)
+    return np.where(inside | (values == 0), near, np.nan)
+
+
+def _moved(start: Array, det: Array, rows: Array, vectors: Array) -> Array:
+    """start det(d) + d rows.v(d), where the vectors are v's coefficients; with room for one more power."""
+    r = len(vectors)
+    out = _padded(np.multiply.outer(start, det))
+    out[:, 1 : r + 1] += rows.dot(vectors.T)
+    return out
+
+
+def _padded(table: Array) -> Array:
+    return np.concatenate([table, 0 * table[:, :1]], axis=1)
 
 
 def _woodbury(C: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
@@ -179,46 +311,44 @@ def _woodbury(C: Array, z: Array, y: Array) -> tuple[Array, Array, Array]:
     return c, powers(C, z), powers(C.T, y)
 
 
-def _padded(table: Array, width: int) -> Array:
-    out = EXACT.zeros((len(table), width))
-    out[:, : table.shape[1]] = table
-    return out
-
-
 def _unit(size: int, at: int) -> Array:
     out = EXACT.zeros(size)
     out[at] = fmpq(1)
     return out
 
 
-def reach(conditions: Array) -> tuple[Any, bool]:
-    """The largest d with every row c of `conditions` (c[0] + c[1] x + ...) non-negative on [0, d]; None: no end.
+def reach(low: Array, exact: Callable[[int], list[Any]]) -> tuple[Any, bool]:
+    """The largest d with every polynomial c[0] + c[1] x + ... non-negative on [0, d]; None: no end.
 
-    Also whether that end is exact. Every c[0] must be >= 0.
+    Also whether that end is exact. Every c[0] must be >= 0. No coefficient is below those of `low`, which is exactly
+    zero at x = 0 only where c[0] is; nan says nothing. `exact` gives the coefficients of one polynomial.
     """
-    linear = ~(conditions[:, 2:] != 0).any(axis=1)
-    best, exact = _least_ratio(*conditions[linear][:, :2].T), True
-    for row in conditions[~linear]:
-        low = next(k for k, c in enumerate(row) if c != 0)
-        if row[low] < 0:
+    zero = low[:, 0] == 0
+    low[zero] = np.roll(low[zero], -1, axis=1)  # divided by x
+    left = np.flatnonzero(~(low >= 0).all(axis=1))
+    first, falling = low[left, 0], abs(np.minimum(low[left, 1:], 0))
+    powers = np.arange(1, low.shape[1])
+    with np.errstate(all="ignore"):  # where one falling term alone takes all of the first
+        ends = np.where(first > 0, ((first[:, None] / falling) ** (1 / powers)).min(axis=1), 0)
+    order = np.argsort(ends)
+    left, first, falling = left[order], first[order], falling[order]
+    best: Any = None
+    exact_end = True
+    while len(left):
+        row = exact(int(left[0]))
+        while row and row[0] == 0:
+            row = row[1:]
+        if row and row[0] < 0:
             return fmpq(0), True
-        found = _sign_change(fmpq_poly(row[low:].tolist()), best)
+        found = _sign_change(fmpq_poly(row), best) if row else None
+        keep = np.arange(len(left)) > 0
         if found is not None:
-            best, exact = found
-    return best, exact
-
-
-def _least_ratio(a: Array, b: Array) -> Any:
-    """The least a / -b where b < 0, None if there is none; floats say which ones it may be."""
-    falling = np.flatnonzero(b < 0)
-    a, b = a[falling], -b[falling]
-    try:
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            rough = floats(a) / floats(b)
-            near = np.flatnonzero(~(rough > rough.min(initial=np.inf) * (1 + 1e-12)))
-    except OverflowError:
-        near = np.arange(len(a))
-    return min((a[k] / b[k] for k in near.tolist()), default=None)
+            best, exact_end = found
+            far = max(_near(objects([best]))[0], 1 / _RANGE) * (1 + 1e-9)
+            with np.errstate(all="ignore"):  # the others are positive already without the terms that rise
+                keep &= ~(first > (1 + 1e-9) * (falling * far**powers).sum(axis=1) + 1e-200)
+        left, first, falling = left[keep], first[keep], falling[keep]
+    return best, exact_end
 
 
 def _sign_change(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:

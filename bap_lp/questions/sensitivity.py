@@ -98,9 +98,10 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
     def out(values: Array) -> Array:
         return public(field.array(values))
 
-    def table(losses: Array, reach: Callable[[int, int], Reach]) -> tuple[tuple[Interval, ...], ...]:
+    def table(losses: Array, reach: Callable[[int], list[Reach]]) -> tuple[tuple[Interval, ...], ...]:
         return tuple(
-            tuple(_interval(v, *reach(x, k), field) for k, v in enumerate(row)) for x, row in enumerate(losses)
+            tuple(_interval(v, *ends, field) for v, ends in zip(row, reach(x), strict=True))
+            for x, row in enumerate(losses)
         )
 
     prior = []

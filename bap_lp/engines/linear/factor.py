@@ -136,7 +136,7 @@ class Factor:
 def basis_entries(lp: LinearProgram, basic: Array) -> tuple[Array, Array, Array]:
     """The basis matrix as (row, position, value) triples."""
     rows, positions, at, slacks = basis_places(lp, basic)
-    return rows, positions, np.concatenate([lp.value[at], EXACT.full(len(slacks), 1)])
+    return rows, positions, np.concatenate([lp.value[at], lp.field.full(len(slacks), 1)])
 
 
 def _grouped(own: Array, m: int) -> tuple[Array, Array]:

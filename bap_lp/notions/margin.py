@@ -21,7 +21,7 @@ from bap_lp.notions.reading import figure
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
-from bap_lp.rational import EXACT, Array
+from bap_lp.rational import EXACT, Array, InputError
 
 if TYPE_CHECKING:
     from bap_lp.model.problem import Problem
@@ -41,6 +41,8 @@ class Margin(Notion):
     def of(cls, given: Conditions, problem: Problem) -> Margin | None:
         if given.margin is None or problem.misaligned:
             return None  # agents with beliefs of their own have the margin in their obedience
+        if problem.reporting:
+            raise InputError(cls.name, given.margin, "is not possible where probabilities are reported")
         return cls.obeyed(limit(given.margin, -1, problem), problem)
 
     @classmethod

@@ -31,6 +31,7 @@ from bap_lp import (
     verify,
 )
 from bap_lp import verify_standalone as standalone
+from bap_lp.files.problems import problem_document, problem_from_dict
 from bap_lp.questions.optimum.costs import shadow_prices
 
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
@@ -162,13 +163,21 @@ def test_a_floor_on_her_risk_binds() -> None:
         (Conditions(deterministic=True), "deterministic is not possible where probabilities are reported"),
         (Conditions(max_signals=1), "max_signals is not possible where probabilities are reported"),
         (Conditions(signal_floor="1/2"), "signal_floor = 1/2 needs an Eve with a table of losses: Eve reports"),
-        (Conditions(margin="1/2"), "margin is not possible where probabilities are reported"),
+        (Conditions(margin="1/2"), "margin = 1/2 is not possible where probabilities are reported"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(conditions: Conditions, words: str) -> None:
     with pytest.raises(InputError) as found:
         solve(BIT, 1, conditions=conditions)
     assert str(found.value).startswith(words)
+
+
+def test_a_file_with_a_margin_for_an_eve_who_reports_is_refused_by_the_name_of_the_margin() -> None:
+    document = {**problem_document(BIT), "conditions": {"margin": "1/10"}}
+    with pytest.raises(
+        InputError, match=r"^conditions\.margin = 1/10 is not possible where probabilities are reported$"
+    ):
+        problem_from_dict(document)
 
 
 def _bundle(folder: Path, change: Any = None) -> Path:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import starmap
 from numbers import Integral, Real
 from typing import Any
 
@@ -210,7 +211,7 @@ def floats(values: Array) -> Array:
 def lifted(values: Array) -> Array:
     """Floats as the rationals they are; most are zero in channels and replies."""
     out, live = EXACT.zeros(values.shape), values != 0
-    out[live] = objects(fmpq(*v.as_integer_ratio()) for v in values[live].tolist())
+    out[live] = objects(starmap(fmpq, map(float.as_integer_ratio, values[live].tolist())))
     return out
 
 

@@ -269,6 +269,9 @@ def centred(program: Program) -> Program:
         seen.append(replace(o, losses=o.losses - least[:, o.group_of]))
     rows = []
     for one in program.rows:
+        if not any(term[0] in shifts for term in one.terms) and len(one) > 1:
+            rows.append(one)
+            continue
         rhs, entries = one.rhs, one.entries
         for name, row, view, group, c in one.terms:
             if name in shifts:

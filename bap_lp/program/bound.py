@@ -30,7 +30,7 @@ import numpy as np
 from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import product_sum, signal_losses
 from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
 
 
@@ -90,6 +90,13 @@ class Observer(ReadOnly):
         out[self.starts[1:]] = 1
         return np.cumsum(out)
 
+    @cached_property
+    def rounded(self) -> Observer:
+        """The same observer in the nearest floats."""
+        table = self.losses
+        losses = replace(table, value=floats(table.value)) if isinstance(table, Sparse) else floats(table)
+        return replace(self, losses=losses, price=float(self.price))
+
     @property
     def sees_all(self) -> bool:
         return bool((self.sees == np.arange(len(self.sees))).all())
@@ -143,6 +150,13 @@ class Rows(ReadOnly):
     def __len__(self) -> int:
         return len(self.rhs)
 
+    @cached_property
+    def rounded(self) -> Rows:
+        """The same rows in the nearest floats."""
+        entries = None if self.entries is None else (*self.entries[:3], floats(self.entries[3]))
+        terms = tuple((*term[:4], floats(term[4])) for term in self.terms)
+        return replace(self, rhs=floats(self.rhs), entries=entries, terms=terms)
+
 
 Weights = Mapping[str, Array]  # of the rows, by their name
 Replies = Mapping[str, Array]  # views x columns, by the observer's name
@@ -169,6 +183,17 @@ class Dual(ReadOnly):
         return Dual(*({name: change(v) for name, v in part.items()} for part in (self.replies, self.weights)))
 
 
+class _Seen(dict[str, Array]):
+    """t by observer, each when it is asked for: most rows have no terms."""
+
+    def __init__(self, observers: Sequence[Observer], rho: Array) -> None:
+        self.observers, self.rho = {o.name: o for o in observers}, rho
+
+    def __missing__(self, name: str) -> Array:
+        self[name] = self.observers[name].least(self.rho)
+        return self[name]
+
+
 @dataclass(frozen=True, eq=False)
 class Program(ReadOnly):
     """mass (states), cost (states x signals), observers and rows; all names are different."""
@@ -192,17 +217,8 @@ class Program(ReadOnly):
         """The same program in the nearest floats."""
         if not self.field.exact:
             return self
-
-        def table(losses: Array | Sparse) -> Array | Sparse:
-            return replace(losses, value=floats(losses.value)) if isinstance(losses, Sparse) else floats(losses)
-
-        def rows(one: Rows) -> Rows:
-            entries = None if one.entries is None else (*one.entries[:3], floats(one.entries[3]))
-            terms = tuple((*term[:4], floats(term[4])) for term in one.terms)
-            return replace(one, rhs=floats(one.rhs), entries=entries, terms=terms)
-
-        seen = tuple(replace(o, losses=table(o.losses), price=float(o.price)) for o in self.observers)
-        return Program(floats(self.mass), floats(self.cost), seen, tuple(map(rows, self.rows)))
+        seen, rows = tuple(o.rounded for o in self.observers), tuple(one.rounded for one in self.rows)
+        return Program(floats(self.mass), floats(self.cost), seen, rows)
 
     @property
     def silent(self) -> Program:
@@ -231,19 +247,17 @@ class Program(ReadOnly):
 
     # what a table does
 
-    def seen(self, rho: Array) -> dict[str, Array]:
+    def seen(self, rho: Array) -> Mapping[str, Array]:
         """t of every observer. What was seen last is kept, and its table is not to be changed any more."""
-        last = vars(self).get("_last")
-        if last is None or last[0] is not rho:
+        last: _Seen | None = vars(self).get("_last")
+        if last is None or last.rho is not rho:
             rho.flags.writeable = False
-            last = vars(self)["_last"] = rho, {o.name: o.least(rho) for o in self.observers}
-        return last[1]
+            last = vars(self)["_last"] = _Seen(self.observers, rho)
+        return last
 
     def sides(self, rho: Array, seen: Mapping[str, Array] | None = None, sizes: bool = False) -> dict[str, Array]:
         """a.rho - c.t - rhs of all rows, by name; sizes: the sum of the sizes of these terms instead."""
         seen = self.seen(rho) if seen is None else seen
-        if sizes:
-            seen = {name: -abs(t) for name, t in seen.items()}
         out = {}
         for one in self.rows:
             side = abs(one.rhs) if sizes else -one.rhs
@@ -254,7 +268,8 @@ class Program(ReadOnly):
                 term = value[live] * amount[live]
                 np.add.at(side, row[live], abs(term) if sizes else term)
             for name, row, view, group, c in one.terms:
-                np.subtract.at(side, row, c * seen[name][view, group])
+                t = seen[name][view, group]
+                np.subtract.at(side, row, c * (-abs(t) if sizes else t))
             out[one.name] = side
         return out
 
@@ -262,7 +277,7 @@ class Program(ReadOnly):
         """What is minimised."""
         seen = self.seen(rho) if seen is None else seen
         x, s = np.nonzero(rho != 0)
-        total = tree_sum(self.cost[x, s] * rho[x, s])
+        total = product_sum(self.cost[x, s], rho[x, s])
         for o in self.observers:
             if o.price != 0:
                 total = total - o.price * tree_sum(seen[o.name].ravel())

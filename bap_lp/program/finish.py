@@ -85,7 +85,7 @@ def _channels(program: Program, clean: Array, q: Array, inner: Array | None, hul
     if inner is None:
         yield from map(lifted, map(on_grid, bases))
         return
-    exact, strict = on_simplex(q), on_simplex(inner)
+    strict = on_simplex(inner)
     room = program.sides(program.mass[:, None] * strict)
     for base in bases:
         least = _share(program, lifted(on_grid(base)), room)
@@ -94,6 +94,7 @@ def _channels(program: Program, clean: Array, q: Array, inner: Array | None, hul
         for share in (least * 2.0**k for k in (2, 8, 14)):
             if 0 < share <= _MOST:
                 yield lifted(on_grid((1 - share) * base + share * inner))
+    exact = on_simplex(q)
     least = _share(program, exact, room)
     if 0 < least <= _MOST:
         share = EXACT.number(2.0 ** math.ceil(math.log2(least) + 1e-9))

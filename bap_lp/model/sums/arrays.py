@@ -160,7 +160,7 @@ class Arrays(ReadOnly, Displayed):
         """(R_B, R_E) of the full and of the null release."""
         losses, zero = self.tables, self.field.zero
         full = [self.p.dot(loss.min(axis=1)) for loss in losses]
-        null = [self.p.dot(loss).min() for loss in losses]
+        null = [(signal_losses(self.p[:, None], loss) if self.exact else self.p.dot(loss)).min() for loss in losses]
         return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 
     @cached_property

@@ -65,8 +65,10 @@ def within_range(asked: AskedProblem) -> None:
         found = {name: near} if len(conditions.given()) == 1 else _allowed(asked, name)
         return _with(ConflictError(name, value, rule), (name,), found, asked)
 
-    (bob_full, eve_full), (bob_null, eve_null) = extremes(layout.problem)
     limits = {d.name: d.limit for d in layout.demands if d.name in _RULES}
+    if not limits:
+        return
+    (bob_full, eve_full), (bob_null, eve_null) = extremes(layout.problem)
     floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
     if floor is not None and floor > eve_null:
         ends = stated(eve_full, asked.exact), stated(eve_null, asked.exact)

@@ -165,9 +165,7 @@ def show_conflict(loaded: ProblemFile, conflict: Certificate, source: str) -> No
     """What `bap verify` prints about a proof that conditions cannot be met; the exit code is 1 if it does not hold."""
     import typer
 
-    from bap_lp.proof.certificate import verify
-
-    verdict = verify(loaded.problem, conflict)
+    verdict = conflict.verify(loaded.problem)
     if not verdict:
         print(f"bap: {source} does not prove a conflict: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)

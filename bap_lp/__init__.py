@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
     from bap_lp.program.prior_set import PriorSet
     from bap_lp.proof.binding import verify_mechanism
-    from bap_lp.proof.certificate import Certificate, Verdict, verify, verify_robust, verify_tiers
+    from bap_lp.proof.certificate import Certificate, Verdict
+    from bap_lp.proof.checking import verify, verify_robust, verify_tiers
     from bap_lp.proof.conflict import ConflictError
     from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy
     from bap_lp.questions.convex.quadratic import quadratic
@@ -139,7 +140,8 @@ _MODULES = {
     "questions.tiers": "tiers",
     "program.prior_set": "PriorSet",
     "proof.binding": "verify_mechanism",
-    "proof.certificate": "Certificate Verdict verify verify_robust verify_tiers",
+    "proof.certificate": "Certificate Verdict",
+    "proof.checking": "verify verify_robust verify_tiers",
     "proof.conflict": "ConflictError",
     "questions.sensitivity": "sensitivity",
     "questions.uniqueness": "uniqueness",

@@ -14,7 +14,7 @@ import numpy as np
 
 from bap_lp.model.agents import Agent
 from bap_lp.model.problem import Problem
-from bap_lp.proof.certificate import verify
+from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.solving import solve
 
 SIZES = [(50, 5, 5), (50, 5, 50), (200, 5, 3), (1000, 5, 10), (1000, 5, 1000)]

@@ -29,7 +29,8 @@ from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.problems import problem_from_dict
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Agent
-from bap_lp.proof.statement import reported, statement_of
+from bap_lp.proof.certificate import reported
+from bap_lp.proof.statement import statement_of
 from bap_sdc import Eve, Study
 from bap_sdc.records.bundle import Unproved, bundle_texts, proved_solution
 from benchmarks.mutations import Files, mutated

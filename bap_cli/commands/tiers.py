@@ -26,7 +26,8 @@ from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import both, clean, equals, fraction
 from bap_lp.program.several import tiers_of
-from bap_lp.proof.certificate import Verdict, verify
+from bap_lp.proof.certificate import Verdict
+from bap_lp.proof.checking import verify
 from bap_lp.questions.tiers import TierSolution
 from bap_lp.questions.tiers import tiers as nested
 from bap_lp.rational import InputError, text

@@ -21,7 +21,7 @@ from bap_lp.model.display import clean, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.proof.binding import verify_mechanism
 from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.certificate import verify as verify_certificate
+from bap_lp.proof.checking import verify as verify_certificate
 from bap_lp.rational import InputError
 
 

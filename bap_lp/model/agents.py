@@ -3,11 +3,14 @@
 The paper's criterion for several Eves is L_E = min over the Eves of their losses: a breach occurs as soon as one of
 them learns her target. The joint Eve chooses a decision for each, so she acts on the product of their decision spaces,
 and she loses only what the best of them loses.
+
+The decisions of several Bobs, or of an Eve and what she may know, multiply: a short text can ask for a large table. Its
+memory is estimated, and refused, before it is built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from math import prod
 from typing import Any
@@ -19,10 +22,12 @@ from bap_lp.limits import limit, raising
 from bap_lp.model.knowledge import knowledge_of, values_of
 from bap_lp.model.labels import joined, joints, labels, probability, state_labels, weight_of
 from bap_lp.model.reports import SCORES, reports
-from bap_lp.model.sums.sizes import letters_of, require_memory
 from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
+# bytes of an entry with the copy that is made on the way, of a rational, and of a label without its letters: the growth
+# of the process while problems of 0.6 to 8 million entries were built, per entry
+_ENTRY, _RATIONAL, _LABEL = 16, 48, 64
 
 
 @dataclass(frozen=True)
@@ -168,11 +173,28 @@ def agent_numbers(agent: Agent) -> list[Any]:
     return [part for part in own if part is not None]
 
 
+def _require_memory(role: str, words: str, states: int, columns: int, rationals: int, letters: int) -> None:
+    """Refuse a table that would be too large; `rationals`: how many are objects of their own, `letters`: of labels."""
+    need, most = columns * (states * _ENTRY + _LABEL) + rationals * _RATIONAL + letters, limit("memory")
+    if need > most:
+        size = f"have {columns} decisions {words} in {states} states, about {need / 2**20:.1f} MB"
+        raise InputError(role, None, f"{size}, must take at most {most} bytes of memory {raising('memory')}")
+
+
+def _letters_of(groups: Iterable[Iterable[str] | None], columns: int) -> int:
+    """Letters in the joint labels of so many columns, with one part of each group."""
+    total = 0
+    for group in groups:
+        sizes = [len(part) + 2 for part in group or ()]
+        total += columns * sum(sizes) // max(1, len(sizes))
+    return total
+
+
 def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
     """Refuse a table of joint decisions that would take too much memory."""
     states = len(agents[0].loss)
-    exact, letters = is_exact(agents[0].loss), letters_of([agent.decisions for agent in agents], columns)
-    require_memory(role, "together", states, columns, exact * columns * states, letters)
+    exact, letters = is_exact(agents[0].loss), _letters_of([agent.decisions for agent in agents], columns)
+    _require_memory(role, "together", states, columns, exact * columns * states, letters)
 
 
 def require_views(eves: Sequence[Agent]) -> None:
@@ -184,10 +206,10 @@ def require_views(eves: Sequence[Agent]) -> None:
     for eve in eves:
         known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
         columns += len(known) * own
-        letters += letters_of([[eve.name], known, eve.decisions], len(known) * own)
+        letters += _letters_of([[eve.name], known, eve.decisions], len(known) * own)
         rationals += is_exact(eve.loss) * states * own * (1 if eve.knowledge is None else len(known))
     if columns > sum(len(eve.decisions or ()) for eve in eves):
-        require_memory("eves", "with all that they may know", states, columns, rationals, letters)
+        _require_memory("eves", "with all that they may know", states, columns, rationals, letters)
 
 
 def product_loss(bobs: tuple[Agent, ...]) -> Array:

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bap_lp.model.display import Displayed, fraction
 from bap_lp.model.labels import exact_distribution, nearest, probability
-from bap_lp.program.credal import Ball, Box, Credal, Hull, Polytope, Transport
 from bap_lp.rational import (
     EXACT,
     Array,
@@ -34,6 +33,9 @@ from bap_lp.rational import (
     sized_number,
     text,
 )
+
+if TYPE_CHECKING:
+    from bap_lp.program.credal import Credal
 
 _LOOSE = EXACT.number(2.0**-48)
 PRIOR_KEYS = ("total_variation", "lower", "upper", "vertices", "polytope", "wasserstein")
@@ -173,6 +175,8 @@ class PriorSet(ReadOnly, Displayed):
 
     def on(self, prior: Array, exact: bool = True) -> Credal:
         """The polytope, in rationals, around a prior in rationals; refuses numbers that do not fit its states."""
+        from bap_lp.program.credal import Ball, Box, Hull, Polytope, Transport  # most problems have one prior
+
         count = len(prior)
         for name, values in self.numbers.items():
             long = values.shape[-1] if name not in ("radius", "b") else count

@@ -20,7 +20,8 @@ from bap_lp.program.bound import NoProof
 from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.program.signals import signals_of
-from bap_lp.proof.certificate import Certificate, Verdict, ends_of, verify
+from bap_lp.proof.certificate import Certificate, Verdict, ends_of
+from bap_lp.proof.checking import verify
 from bap_lp.proof.statement import numbers_of
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
 

@@ -1,18 +1,16 @@
 """What a certificate says, lowered to a program: feasible channels, their value, and what multipliers prove.
 
 The bound is that of the program (`program.bound`). Under determinism or a limit on signals it may go case by case, or
-all maps are tried. Numbers are rational; `reported` says how results state them.
+all maps are tried. Numbers are rational.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions, demands_of_each
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.lowering import LoweredProblem
@@ -26,13 +24,12 @@ from bap_lp.program.several import (
 )
 from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.enumeration import best_deterministic, enumerable
-from bap_lp.rational import EXACT, Array, InputError, float_above, float_below, public
+from bap_lp.rational import EXACT, Array, InputError
 
 if TYPE_CHECKING:
     from bap_lp.proof.certificate import Certificate
 
 _NONE = Conditions()
-_HUGE = 10**308  # beyond it floats are infinite
 PRICES = "the prices prove that no mechanism{} goes below"
 _NO_PROOF = "the multipliers do not prove that the conditions cannot be met"
 
@@ -173,21 +170,3 @@ def listing(problem: Problem, certificate: Certificate) -> Problem:
 def rounds(program: Program) -> bool:
     """Whether the value has logarithms, which are rounded."""
     return any(reporter.kind == "log" for o in program.observers if o.price != 0 for _, reporter in o.scores)
-
-
-def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
-    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
-
-    rounded: the value is itself rounded up. Then floats are stated, the value from above and the bound from below.
-    """
-    if rounded and abs(value) < _HUGE and abs(bound) < _HUGE:
-        above = float_above(value)
-        return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
-    gap = value - bound if value > bound else EXACT.zero
-    if exact:
-        return public(value), public(bound), public(gap)
-    return nearest(value), nearest(bound), float_above(gap) if gap < _HUGE else math.inf
-
-
-def nearest(value: Any) -> float:
-    return float(value) if abs(value) < _HUGE else math.inf if value > 0 else -math.inf

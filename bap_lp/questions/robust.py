@@ -20,8 +20,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.statement import reported
+from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.questions.optimum.several import ReadProblems
 from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, public, stated, taken
 

@@ -23,8 +23,8 @@ from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
 from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of
-from bap_lp.proof.certificate import Certificate, Verdict, verify
-from bap_lp.proof.statement import reported
+from bap_lp.proof.certificate import Certificate, Verdict, reported
+from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.several import ReadProblems
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import (

@@ -16,8 +16,8 @@ from bap_lp.notions.beliefs import Obedience
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import Pair
 from bap_lp.proof.cases import Case
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.statement import Statement, reported
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.proof.statement import Statement
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched

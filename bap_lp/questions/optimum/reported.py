@@ -27,8 +27,8 @@ from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.statement import Statement, reported, rounds
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.proof.statement import Statement, rounds
 from bap_lp.questions.optimum.asked import exactly
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, lifted, taken

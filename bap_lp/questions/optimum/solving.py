@@ -31,8 +31,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import Certificate, ends_of, settled
-from bap_lp.proof.statement import reported
+from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, published
 from bap_lp.rational import Array, InputError, is_exact, public
 

@@ -26,8 +26,8 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, NoProof
 from bap_lp.program.finish import Pair
 from bap_lp.proof.cases import Case
-from bap_lp.proof.certificate import Certificate, ends_of, settled
-from bap_lp.proof.statement import Statement, reported
+from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
+from bap_lp.proof.statement import Statement
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.conditioned import conclude, mechanism_of
 from bap_lp.questions.optimum.solution import channel_of, published

@@ -29,7 +29,8 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, compact
 from bap_lp.proof.cases import Case
-from bap_lp.proof.certificate import Certificate, Verdict, verify
+from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range

@@ -38,9 +38,8 @@ from bap_lp.program.worst_prior import (
     risks_under,
     value_under,
 )
-from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.prior_proofs import refuse_beliefs
-from bap_lp.proof.statement import reported
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution

@@ -31,8 +31,8 @@ from bap_lp.files.demands import other_demands
 from bap_lp.model.risks import Number
 from bap_lp.notions.base import LOOSE
 from bap_lp.program.lowering import SentSignals
-from bap_lp.proof.certificate import Certificate, Verdict
-from bap_lp.proof.statement import release_statement, reported, statement_of
+from bap_lp.proof.certificate import Certificate, Verdict, reported
+from bap_lp.proof.statement import release_statement, statement_of
 from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, number, public, shown, text
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.conditions.stated import COUPLING

@@ -33,8 +33,8 @@ from bap_lp.notions.base import LOOSE
 from bap_lp.program.bound import Dual, Program, Rows
 from bap_lp.program.finish import STOPPED, on_grid
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.statement import reported, statement_of
+from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.proof.statement import statement_of
 from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public, stated, taken
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows

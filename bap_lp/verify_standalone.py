@@ -445,7 +445,7 @@ class Game:
         """Without conditions: signal s tells Bob to decide told[s], and the Eves decide for themselves."""
         spend(self.N * len(told))
         p = self.p if prior is None else prior
-        program = Program([F(1)] * self.N, [[m * row[i] for i in told] for m, row in zip(p, self.B)])
+        program = LoweredGame([F(1)] * self.N, [[m * row[i] for i in told] for m, row in zip(p, self.B)])
         losses = [[(j, m * v) for j, v in row] if m else [] for m, row in zip(p, self.E)]
         program.observe("eve", losses, self.groups, lam, scores=[(g, own.times(p)) for g, own in self.scores])
         return program
@@ -554,7 +554,7 @@ def tangent_losses(bob, splits):
 # ---- the program
 
 
-class Program:
+class LoweredGame:
     """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
 
     `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
@@ -675,13 +675,13 @@ def answers(losses, told, lost, scale):
     return [each[id(own)] for own in told]
 
 
-class Summed(Program):
+class Summed(LoweredGame):
     """A signal is a tuple s of levels, and its cost at state x is sum_k tables[k][codes[x][k]][s_k]."""
 
     def __init__(self, mass, tables, codes):
         self.tables, self.codes, self.known = tables, codes, {}
         self.common = math.lcm(*{v.denominator for table in tables for row in table for v in row})
-        Program.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
+        LoweredGame.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
 
     def least(self, x, keep, cost, charges, heard, below, allowed):
         if not heard:
@@ -1322,7 +1322,7 @@ def several(kind, games, conditions, lams, weights):
     spend(math.prod(sizes) * len(games) * games[0].N)
     tuples, tiers, exact = list(product(*map(range, sizes))), kind == "tiers", True
     nothing = [[F(0)] * len(tuples) for _ in games[0].p]
-    program = Program([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
+    program = LoweredGame([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
     program.rows |= {} if tiers else {"scenarios": []}
     for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
         need(not {*ALONE} & demanded(asked), "a condition is not possible with several problems")

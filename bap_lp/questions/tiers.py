@@ -155,7 +155,7 @@ def tiers(
     >>> print(both.value, both.separate, both.price_of_nesting, both.verify().ok)
     13/40 13/40 0 True
     >>> print(tiers([public, research], "1/3", conditions=[{"exp_epsilon": 3}, None]).value)
-    1/3
+    3/8
     """
     given, prices, shares = tiers_of(problems, lams, weights)
     read = ReadProblems.of(given, (*prices, *shares), "lams and weights", exact, conditions)

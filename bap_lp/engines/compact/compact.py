@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ _PIVOTS_TIED = 1000  # of the primal method on 0-1 losses: 5600 in 0.25 s at (60
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _PERTURBED_LONGER = 1.2  # times as long takes the structured method where ties are certain
 # seconds of the structured method from which a few primal pivots are tried before it: on distances they are enough,
-# 72 of them in 0.014 s at (200, 100, 4), which is 0.2 s from inside
-_WORTH, _BRIEF = 0.2, 100
+# 72 of them in 0.014 s at (200, 100, 4), which is 0.2 s from inside. Not where building the program is itself long
+_WORTH, _BRIEF, _BRIEF_ENTRIES = 0.2, 100, 300_000
 _MANY = 300_000  # products up to which a gap is computed in rationals
 _COMPARED = 10**8  # losses: less than a second
 _MANY_DECISIONS = 256  # of Bob, from which those that are worse than others in every state are left out
@@ -73,7 +74,8 @@ def choose(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[bo
     whole, structured = estimated(arrays)
     if whole <= structured:
         return True, _simplex_basis(arrays, lam, weight, True) if perturbed else None
-    worth = structured >= _WORTH and not _coarse(arrays.rounded)
+    small = prod(arrays.shape) <= _BRIEF_ENTRIES
+    worth = small and structured >= _WORTH and not _coarse(arrays.rounded)
     found = _simplex_basis(arrays, lam, weight, True, brief=True) if worth else None
     return found is not None, found
 

@@ -31,6 +31,7 @@ from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import product_sum, signal_losses
+from bap_lp.program.margins import least_margins
 from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
 
 
@@ -119,13 +120,34 @@ class Observer(ReadOnly):
             out[:, group] = signal_losses(seen, self.losses[:, self.group_of == group]).min(axis=1)
         return out
 
+    @cached_property
+    def sizes(self) -> Observer:
+        """The observer whose losses have the size of these."""
+        table = self.losses
+        return replace(self, losses=replace(table, value=abs(table.value)) if isinstance(table, Sparse) else abs(table))
+
+    @property
+    def largest(self) -> float:
+        """The largest loss."""
+        return float((self.losses.value if isinstance(self.losses, Sparse) else self.losses).max(initial=0.0))
+
+    def entries_of(self, x: Array) -> tuple[Array, Array, Array]:
+        """The losses of some states that are not zero: the number of the state in x, the loss, and its column."""
+        if isinstance(self.losses, Sparse):
+            order = np.argsort(self.losses.x, kind="stable")
+            first = np.searchsorted(self.losses.x[order], np.arange(self.losses.shape[0] + 1))
+            counts = (first[1:] - first[:-1])[x]
+            k = np.repeat(np.arange(len(x)), counts)
+            at = order[np.arange(len(k)) - np.repeat(np.cumsum(counts) - counts - first[x], counts)]
+            return k, self.losses.value[at], self.losses.j[at]
+        k, j = np.indices((len(x), self.columns)).reshape(2, -1)
+        return k, self.losses[x].ravel(), j
+
     def paid(self, u: Array) -> Array:
         """u[sees(s)].losses[x]: states x signals."""
         if isinstance(self.losses, Sparse):
             return self.losses.paid(u)[:, self.sees]
-        exact = field_of(self.losses).exact
-        table = signal_losses(u.T, self.losses.T).T if exact else self.losses @ u.T
-        return table[:, self.sees]
+        return (self.losses @ u.T)[:, self.sees]
 
 
 Entries = tuple[Array, Array, Array, Array]  # row, x, s, value
@@ -153,9 +175,16 @@ class Rows(ReadOnly):
     @cached_property
     def rounded(self) -> Rows:
         """The same rows in the nearest floats."""
-        entries = None if self.entries is None else (*self.entries[:3], floats(self.entries[3]))
-        terms = tuple((*term[:4], floats(term[4])) for term in self.terms)
+        entries = None if self.entries is None else (*self.entries[:3], _repeated_floats(self.entries[3]))
+        terms = tuple((*term[:4], _repeated_floats(term[4])) for term in self.terms)
         return replace(self, rhs=floats(self.rhs), entries=entries, terms=terms)
+
+
+def _repeated_floats(values: Array) -> Array:
+    """The nearest floats of numbers that are mostly the same objects, as those of a row per signal are."""
+    names = list(map(id, values.tolist()))
+    near = {name: float(value) for name, value in dict(zip(names, values.tolist(), strict=True)).items()}
+    return np.array([near[name] for name in names], dtype=float)
 
 
 Weights = Mapping[str, Array]  # of the rows, by their name
@@ -308,18 +337,6 @@ class Program(ReadOnly):
                     np.add.at(out[name], (view, group), c * weights[one.name][row])
         return out
 
-    def charged(self, weights: Weights) -> Array:
-        """cost + w.a: states x signals."""
-        out = self.cost
-        for one in self.rows:
-            w = weights.get(one.name)
-            if w is not None and one.entries is not None and (w != 0).any():
-                row, x, s, value = one.entries
-                live = np.flatnonzero(w[row] != 0)
-                out = out.copy() if out is self.cost else out
-                np.add.at(out, (x[live], s[live]), w[row[live]] * value[live])
-        return out
-
     def completed(self, dual: Dual) -> Dual:
         """With a weight for every row and replies of every observer, zero where there are none."""
         zeros = self.field.zeros
@@ -330,7 +347,7 @@ class Program(ReadOnly):
         """Below the value of every feasible table (that sends only allowed[x,s]); raises NoProof."""
         weights = self._weighed(dual.weights)
         self._replied(dual.replies, weights)
-        least = self._least(dual.replies, self.charged(weights), allowed)
+        least = self._least(dual.replies, weights, allowed)
         paid = [w.dot(one.rhs) for one in self.rows if (w := weights[one.name]).any()]
         return tree_sum(self.mass * least) - sum(paid, self.field.zero)
 
@@ -370,18 +387,14 @@ class Program(ReadOnly):
                 found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
                 raise NoProof(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
 
-    def _least(self, replies: Replies, cost: Array, allowed: Array | None) -> Array:
-        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x]) for every x, over the signals allowed."""
-        if allowed is None and len(self.observers) == 1 and cost is self.cost:
+    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
+        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) for every x, over the signals allowed."""
+        free = allowed is None and not any(one.entries and weights[one.name].any() for one in self.rows)
+        if free and len(self.observers) == 1:
             [o] = self.observers
-            if not isinstance(o.losses, Sparse) and o.sees_all:  # most of the table is settled by floats
+            if not isinstance(o.losses, Sparse) and o.sees_all:
                 return self._compact.least_margins(replies[o.name])
-        for o in self.observers:
-            if replies[o.name].any():
-                cost = cost - o.paid(replies[o.name])
-        if allowed is None:
-            return cost.min(axis=1)
-        return self.field.list(row[ok].min() for row, ok in zip(cost, allowed, strict=True))
+        return least_margins(self, replies, weights, allowed)
 
     @cached_property
     def _compact(self) -> Arrays:

@@ -184,8 +184,13 @@ class LoweredProblem(ReadOnly):
         return len(self.arrays.p) < len(self.whole.p)
 
     def program(self, lam: Any, bob_weight: int = 1) -> Program:
-        """On merged states."""
-        return lowered(self.arrays, self.signals, self.local, lam, bob_weight, self.scores)
+        """On merged states. The last one is kept."""
+        last = vars(self).get("_last")
+        if last is None or last[0] != (lam, bob_weight):
+            made = lowered(self.arrays, self.signals, self.local, lam, bob_weight, self.scores)
+            last = vars(self)["_last"] = (lam, bob_weight), made
+        program: Program = last[1]
+        return program
 
     def whole_program(self, lam: Any, bob_weight: int = 1) -> Program:
         """On the problem's own states: what a certificate is about."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.program.bound import Program, Replies
+from bap_lp.program.bound import Program, Replies, Weights
 from bap_lp.rational import EXACT, UNIT, Array, ReadOnly, common_denominator, floats, objects
 
 _CELLS = 1 << 20  # margins at once
@@ -101,10 +101,11 @@ class SummedProgram(Program):
 
     cost: Any  # a SummedCost
 
-    def _least(self, replies: Replies, cost: Any, allowed: Array | None) -> Array:
-        empty = tuple(self.field.zeros((n, 0)) for n in cost.shape)
+    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
+        empty = tuple(self.field.zeros((n, 0)) for n in self.cost.shape)
         losses, u = next(((o.losses, replies[o.name]) for o in self.observers), empty)
-        return cost.least(losses, u)[0]
+        least: Array = self.cost.least(losses, u)[0]
+        return least
 
 
 class _Paid:

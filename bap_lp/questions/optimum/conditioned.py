@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from bap_lp.clock import OutOfTime, SolveProgress
@@ -22,7 +23,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import Array, in_floats, taken
+from bap_lp.rational import Array, in_floats, taken, tree_sum
 from bap_lp.rational import stated as as_stated
 
 
@@ -36,16 +37,16 @@ def solve_conditioned(
     found, cases, relaxed = best_channel(asked, price, progress=progress)
     best = conclude(asked, price, found, cases)
     if not conditions.empty:
-        best = replace(best, unconstrained=as_stated(_free(asked.problem, price), exact))
+        best = replace(best, without=partial(_free, asked.problem, price))
     return best if relaxed is found else replace(best, randomised=as_stated(relaxed.value, exact))
 
 
 def _free(problem: Problem, lam: Any) -> Any:
     """R_A without conditions; in floats up to rounding."""
     if problem.misaligned:
-        return AskedProblem.of(problem, Conditions(), problem.exact).relaxed(lam).value
+        return as_stated(AskedProblem.of(problem, Conditions(), problem.exact).relaxed(lam).value, problem.exact)
     price = lam if problem.exact else float(lam)
-    return solve_compact(problem.arrays.merged()[0], price).bound
+    return as_stated(solve_compact(problem.arrays.merged()[0], price).bound, problem.exact)
 
 
 def best_channel(
@@ -81,14 +82,16 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
         rows = layout.rows(found.rho)
         program = layout.whole_program(lam)
         dual = asked.whole_dual(program, found.dual)
-        statement = Statement(program, layout, asked.conditions, lam)
-        value = statement.value(rows)
-        least = statement.bound(dual, cases, value)[0]
+        value = program.value(rows)
+        least = Statement(program, layout, asked.conditions, lam).bound(dual, cases, value)[0]
+    else:
+        program = layout.program(lam)
     if exact and not asked.conditions.combinatorial and value != least:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {least}")
     stated, bound, gap = reported(value, least, exact)
     at = as_stated(lam, exact)
-    eve = layout.sent_whole(rows).eve_risk
+    told_eves = layout.signals.eve is not None
+    eve = layout.sent_whole(rows).eve_risk if told_eves else tree_sum(program.seen(rows)["eve"].ravel())
     told = value + lam * eve  # R_B of a Bob who decides what he is told
     risks = Risks.summed(told, eve, 1) if exact else Risks.summed(float(told), float(eve), 1)
     prior = asked.problem.p if exact else layout.whole.p

@@ -116,7 +116,7 @@ def solve_forecast(
     if conditions.empty:
         return best
     try:
-        return replace(best, unconstrained=solve_forecast(problem, lam, exact, Conditions()).value)
+        return replace(best, without=solve_forecast(problem, lam, exact, Conditions()).value)
     except OutOfTime:
         return best
 

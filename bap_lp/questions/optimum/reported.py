@@ -76,7 +76,7 @@ def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: C
         return best
     from bap_lp.questions.optimum.solving import solve
 
-    return replace(best, unconstrained=solve(problem, at, exact).value)
+    return replace(best, without=solve(problem, at, exact).value)
 
 
 def with_placeholders(problem: Problem, conditions: Conditions) -> Problem:

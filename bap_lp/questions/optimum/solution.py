@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Solution(Tabular):
         gap: value - bound: 0 if exact, certified and tiny if not.
         method: how it was computed, in words.
         certificate: the proof, which `verify` checks without a solver.
-        unconstrained: the optimum without the conditions; None if there are none.
+        without: what `unconstrained` is, or what finds it.
         randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
         worst_prior: the prior of a set under which the mechanism has its largest R_A, and `risks`; None without a set.
         attained: whether `value` is the worst R_A itself; if not, it is a number that no prior of the set exceeds.
@@ -56,7 +57,7 @@ class Solution(Tabular):
     gap: Number
     method: str
     certificate: Certificate
-    unconstrained: Number | None = None
+    without: Number | Callable[[], Number] | None = field(default=None, repr=False)
     randomised: Number | None = None
     worst_prior: Array | None = None
     attained: bool = True
@@ -74,6 +75,11 @@ class Solution(Tabular):
     def conditions(self) -> Conditions | None:
         """The conditions that the mechanism meets; None if none were set."""
         return None if self.certificate.conditions.empty else self.certificate.conditions
+
+    @cached_property
+    def unconstrained(self) -> Number | None:
+        """The optimum without the conditions, solved for when it is asked for; None if there are none."""
+        return self.without() if callable(self.without) else self.without
 
     @property
     def price_of_conditions(self) -> Number | None:

@@ -90,7 +90,7 @@ def solve_over_priors(
     if conditions.empty:
         return best
     free = _Task.of(problem, whole, price, Conditions(), credal, exact)
-    return replace(best, unconstrained=free.conclude(free.solve(progress), priors).value)
+    return replace(best, without=free.conclude(free.solve(progress), priors).value)
 
 
 def ends_at(best: Solution, lam: Any) -> tuple[Any, Any]:

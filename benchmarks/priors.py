@@ -201,13 +201,13 @@ def means(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(found: pd.DataFrame) -> str:
-    """The means as a table of the documentation."""
+    """How often a promise was kept, and the mean R_A on the other half, as a table of the documentation."""
     part = means(found)
-    lines = ["| " + " | ".join(part.columns) + " |", "|" + "---|" * len(part.columns)]
-    for _, row in part.iterrows():
-        kept = f"{row['kept']:.0%}"
-        cells = [f"{v:.3f}" if isinstance(v, float) else v for v in row.drop("kept")]
-        lines.append("| " + " | ".join([*cells[:-1], kept, cells[-1]]) + " |")
+    names = part["table"].unique()
+    lines = ["| prior | " + " | ".join(names) + " |", "|---" * (1 + len(names)) + "|"]
+    for prior, rows in part.groupby("prior", sort=False):
+        cells = [f"{row['kept']:.0%}, {row['R_A']:.3f}" for _, row in rows.set_index("table").loc[names].iterrows()]
+        lines.append(f"| {prior} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -67,7 +67,7 @@ def load_model(path: str | os.PathLike[str]) -> ModelFile:
     """Read a model file.
 
     Args:
-        path: a TOML or JSON file as docs/files.md describes it.
+        path: a TOML or JSON file as docs/models.md describes it.
 
     Returns:
         The problem with the lam of the file.

@@ -11,7 +11,7 @@ author = "The bap-lp developers"
 project_copyright = author
 release = metadata.version("bap-lp")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "offline", "commands"]
 exclude_patterns = ["_build", "_ext"]
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 3

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bap_cli.commands import report
 from bap_lp import Problem, load_problem, save_problem, solve
 from bap_lp.limits import DEFAULTS
 from bap_sdc import counts
@@ -167,17 +165,17 @@ def test_one_of_a_hundred_cells_has_a_state_per_count() -> None:
 
 
 def test_the_limits_shown_are_the_limits_set() -> None:
-    table = rows((ROOT / "docs/trust.md").read_text())
+    table = rows((ROOT / "docs/certificates.md").read_text())
     assert {name: int(table[name][0]) for name in DEFAULTS} == DEFAULTS
     assert f"A column has at most {MOST_LEVELS} levels" in page("docs/microdata_reference.md")
-    assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/files.md")
+    assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/counts.md")
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
     assert f"($n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
 
 
-def test_the_page_on_trust_says_how_many_mutations_are_judged() -> None:
-    text = page("docs/trust.md")
+def test_the_page_on_verifying_says_how_many_mutations_are_judged() -> None:
+    text = page("docs/verify.md")
     assert f"`python -m benchmarks trust` mutates bundles of every kind {trust.COUNT:,} times" in text
 
 
@@ -193,11 +191,6 @@ def test_the_first_page_asks_for_the_python_that_the_package_needs() -> None:
     assert needed is not None
     for name in ("README.md", "docs/index.md"):
         assert f"Python {needed[1]} or later" in page(name)
-
-
-def test_the_page_on_the_command_has_the_names_of_the_files_that_are_written() -> None:
-    written = [inspect.signature(command).parameters["out"].default for command in (report.report, report.plot)]
-    assert "where to write; `{}` and `{}` by default".format(*written) in page("docs/cli.md")
 
 
 def test_a_binary_file_has_less_than_half_the_size_of_json(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ weight = "1/2"
 
 
 def test_the_model_file_of_the_docs_is_a_model() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
     (text,) = (b for b in re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "[likelihood]" in b)
     loaded = model_from_dict(tomllib.loads(text))
     assert loaded.problem.shape[1:] == (2, 11)

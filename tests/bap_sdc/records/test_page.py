@@ -11,11 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from flint import fmpq
 
 from bap_cli.main import main
-from bap_cli.records.commands import app
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import public
 from bap_sdc import Eve, Study, load_study, read_table
@@ -84,20 +82,6 @@ def test_the_extra_installs_what_the_page_says() -> None:
     extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["microdata"]
     assert [re.match(r"[\w-]+", name)[0] for name in extra] == ["pandas", "pyarrow", "scikit-learn"]
     assert "`pip install 'bap-lp[microdata]'`: pandas and pyarrow, and scikit-learn for the attackers" in PAGE
-
-
-def test_the_page_lists_the_options_of_every_command() -> None:
-    listed: dict[str, set[str]] = {}
-    for line in re.split(r"^- ", section("Options"), flags=re.MULTILINE)[1:]:
-        names, options = re.sub(r"\([^)]*\)", "", line).split(":", 1)
-        for name in re.findall(r"`(\w+)`", names):
-            listed.setdefault(name, set()).update(re.findall(r"`(--?[a-z-]+)", options))
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert set(listed) == set(commands)
-    for name, options in listed.items():
-        own = {option for p in commands[name].params for option in (*p.opts, *p.secondary_opts) if option[0] == "-"}
-        # of a pair such as --attackers and --no-attackers the page has the one that is not the default; -o is --out
-        assert own - {"--attackers", "--help"} - ({"--out"} if "-o" in options else {"-o"}) == options, name
 
 
 def test_the_page_lists_the_keys_of_the_json_document() -> None:

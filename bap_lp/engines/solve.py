@@ -19,17 +19,18 @@ import numpy as np
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact import optimise
 from bap_lp.engines.linear.highs import SolverError, solve_lp
-from bap_lp.engines.linear.looks import looked
+from bap_lp.engines.linear.looks import looked, sharpened
 from bap_lp.engines.linear.optimum import Infeasible, optimum, scaled
 from bap_lp.engines.linear.program import ProgramBuilder
 from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import NOISE, Pair, best_of, feasible, on_grid, pair_of
-from bap_lp.rational import EXACT, Array, field_of, floats, lifted
+from bap_lp.rational import EXACT, Array, floats, lifted
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _LOOK = 30  # rows from which a look at the basis is cheaper than exact pivots
 _BROKEN = 1e-10  # of the sizes of its terms: what rows of a kind may be broken by before they are mixed
+_CONSTANT = 1e3  # times the largest difference: constants up to which floats are centred as they are
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 __all__ = ["Infeasible", "Tie", "exact_point", "inner_channel", "solve_program", "unfeasible"]
@@ -111,7 +112,7 @@ class _Floats:
         self.simple, self.looked_for, self.hasty = simple, False, hasty
         self.found: Array | None = None
         self.pairs: list[Pair] = []
-        self.form = LinearForm.of(centred(program).rounded)
+        self.form = LinearForm.of(centred(program))
         self.keep = self.form.kept(allowed)
         self.mass = floats(program.mass)[:, None]
 
@@ -133,6 +134,12 @@ class _Floats:
                     if self._try(z * columns, vertex.y * rows, "HiGHS simplex"):
                         return best_of(self.pairs)
                 if lp.shape[0] >= _LOOK:
+                    sharp = sharpened(small, plain)
+                    if sharp is not None:
+                        how = f"HiGHS simplex, {counted(sharp.number + 1, 'look')}"
+                        if self._try(sharp.z * columns, sharp.y * rows, how):
+                            return best_of(self.pairs)
+                        plain = sharp.basic
                     look = looked(lp, plain, _ENOUGH)
                     if look is not None:
                         how = f"HiGHS simplex, {counted(look.number, 'closer look')}"
@@ -170,12 +177,7 @@ class _Floats:
         )
 
     def _feasible(self, q: Array) -> Array | None:
-        rho = feasible(self.program, q)
-        for inner in self._inner() if rho is None else ():
-            rho = feasible(self.program, q, inner)
-            if rho is not None:
-                break
-        return rho
+        return feasible(self.program, q, self._inner())
 
     def _inner(self) -> Iterator[Array]:
         """Channels that may be strictly feasible; the last one is looked for when it is needed, once."""
@@ -249,13 +251,28 @@ def unfeasible(program: Program, allowed: Array | None = None) -> Dual | None:
 
 
 def centred(program: Program) -> Program:
-    """The same tables and multipliers are optimal with the least cost of every state taken off.
+    """The same tables and multipliers are optimal with the least cost of every state taken off; in floats.
 
-    Large constants would hide small differences from floats. An observer's least loss of a state may be taken off as
-    well if every row counts all its views alike: then it changes the row by a constant.
+    Large constants would hide small differences from floats: where they are much larger than these, they are taken off
+    in rationals. An observer's least loss of a state may be taken off as well if every row counts all its views alike:
+    then it changes the row by a constant.
     """
-    if not field_of(program.mass).exact:
-        return program
+    small = program.rounded
+    tables = [small.cost, *(o.losses for o in small.observers if not isinstance(o.losses, Sparse))]
+    tables += [_table(one, small) for one in small.rows if _whole(one, small)]
+    narrow = any(_narrow(table) for table in tables if table.size)
+    return _centred(program).rounded if narrow else _centred(small)
+
+
+def _narrow(table: Array) -> bool:
+    """Whether the entries of a row differ by much less than their size."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        least = table.min(axis=1)
+        return not np.abs(least).max() <= _CONSTANT * (table - least[:, None]).max()
+
+
+def _centred(program: Program) -> Program:
+    field = program.field
     cost = program.cost - program.cost.min(axis=1)[:, None]
     shifts: dict[str, Array] = {}
     seen = []
@@ -264,7 +281,7 @@ def centred(program: Program) -> Program:
             seen.append(o)
             continue
         least = np.minimum.reduceat(o.losses, o.starts, axis=1)
-        least[:, [group for group, _ in o.scores]] = EXACT.zero  # reports are not listed
+        least[:, [group for group, _ in o.scores]] = field.zero  # reports are not listed
         shifts[o.name] = program.mass.dot(least)  # per group
         seen.append(replace(o, losses=o.losses - least[:, o.group_of]))
     rows = []
@@ -278,9 +295,8 @@ def centred(program: Program) -> Program:
                 first = view == 0
                 rhs = rhs.copy()
                 np.add.at(rhs, row[first], c[first] * shifts[name][group[first]])
-        if len(one) == 1 and entries is not None and len(entries[0]) == cost.size:
-            table = np.empty(cost.shape, dtype=object)
-            table[entries[1], entries[2]] = entries[3]
+        if _whole(one, program):
+            table = _table(one, program)
             least = table.min(axis=1)
             x, s = np.indices(cost.shape).reshape(2, -1)
             entries = 0 * x, x, s, (table - least[:, None]).ravel()
@@ -289,11 +305,24 @@ def centred(program: Program) -> Program:
     return Program(program.mass, cost, tuple(seen), tuple(rows))
 
 
+def _whole(rows: Rows, program: Program) -> bool:
+    """Whether it is one row with an entry at every place."""
+    return len(rows) == 1 and rows.entries is not None and len(rows.entries[0]) == program.cost.size
+
+
+def _table(rows: Rows, program: Program) -> Array:
+    """The entries of such a row, states x signals."""
+    assert rows.entries is not None
+    out = program.field.zeros(program.shape)
+    out[rows.entries[1], rows.entries[2]] = rows.entries[3]
+    return out
+
+
 def _uniform(rows: Rows, o: Observer) -> bool:
     """Whether every row of a kind counts the groups of an observer alike at all views, or not at all."""
     for name, row, view, group, c in rows.terms:
         if name == o.name:
-            table = EXACT.zeros((len(rows), o.views, len(o.starts)))
+            table = np.zeros((len(rows), o.views, len(o.starts)), dtype=c.dtype)
             table[row, view, group] = c
             if (table != table[:, :1]).any():
                 return False

@@ -14,7 +14,7 @@ What is left is the gap between the two, an exact number that is stated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,16 +62,18 @@ def on_simplex(q: Array) -> Array:
     return rows / rows.sum(axis=1)[:, None]
 
 
-def feasible(program: Program, q: Array, inner: Array | None = None) -> Array | None:
-    """A feasible table near a float channel, in rationals; None if this cannot find one. inner: a strict channel."""
+def feasible(program: Program, q: Array, inner: Iterable[Array | None] = ()) -> Array | None:
+    """A feasible table near a float channel, in rationals; None if this cannot find one.
+
+    inner: strict channels, or None where there is none, each asked for only if nothing was found without it.
+    """
     if not np.isfinite(q).all() or not (q.sum(axis=1) > 0).all():
         return None
-    mass, q = program.mass[:, None], np.maximum(q, 0.0)
+    q = np.maximum(q, 0.0)
     q = q / q.sum(axis=1, keepdims=True)
-    clean = np.where(q > NOISE, q, 0.0)
-    hull = _Hull.of(program)
-    for channel in _channels(program, clean, q, inner, hull):
-        rho = mass * channel
+    clean, hull = np.where(q > NOISE, q, 0.0), _Hull.of(program)
+    for channel in _channels(program, (clean, q) if (clean != q).any() else (q,), inner, hull):
+        rho = program.mass[:, None] * channel
         if hull is not None:
             rho = hull.nearest(rho)
         if rho is not None and not (rho < 0).any() and program.broken(rho) is None:
@@ -79,34 +81,41 @@ def feasible(program: Program, q: Array, inner: Array | None = None) -> Array | 
     return None
 
 
-def _channels(program: Program, clean: Array, q: Array, inner: Array | None, hull: _Hull | None) -> Iterator[Array]:
-    """Exact channels, from the nearest one on."""
-    bases = (clean, q) if (clean != q).any() else (q,)
-    if inner is None:
-        yield from map(lifted, map(on_grid, bases))
-        return
-    strict = on_simplex(inner)
-    room = program.sides(program.mass[:, None] * strict)
+def _channels(
+    program: Program, bases: Sequence[Array], inner: Iterable[Array | None], hull: _Hull | None
+) -> Iterator[Array]:
+    """Exact channels, from the nearest one on. The last base is the float channel as it is."""
+    grids = []
     for base in bases:
-        least = _share(program, lifted(on_grid(base)), room)
-        if hull is not None:
-            least = max(least, 2.0**-48)  # where a vertex is degenerate, the moves onto the hull need room
-        for share in (least * 2.0**k for k in (2, 8, 14)):
-            if 0 < share <= _MOST:
-                yield lifted(on_grid((1 - share) * base + share * inner))
-    exact = on_simplex(q)
-    least = _share(program, exact, room)
-    if 0 < least <= _MOST:
-        share = EXACT.number(2.0 ** math.ceil(math.log2(least) + 1e-9))
-        yield (1 - share) * exact + share * strict
+        grids.append(lifted(on_grid(base)))
+        yield grids[-1]
+    overs, over = [program.sides(program.mass[:, None] * grid) for grid in grids], None
+    for near in inner:
+        if near is None:
+            continue
+        strict = on_simplex(near)
+        room = program.sides(program.mass[:, None] * strict)
+        for base, broken in zip(bases, overs, strict=True):
+            least = _share(program, broken, room)
+            if hull is not None:
+                least = max(least, 2.0**-48)  # where a vertex is degenerate, the moves onto the hull need room
+            for share in (least * 2.0**k for k in (2, 8, 14)):
+                if 0 < share <= _MOST:
+                    yield lifted(on_grid((1 - share) * base + share * near))
+        exact = on_simplex(bases[-1])
+        over = program.sides(program.mass[:, None] * exact) if over is None else over
+        least = _share(program, over, room)
+        if 0 < least <= _MOST:
+            share = EXACT.number(2.0 ** math.ceil(math.log2(least) + 1e-9))
+            yield (1 - share) * exact + share * strict
 
 
-def _share(program: Program, channel: Array, room: Mapping[str, Array]) -> float:
+def _share(program: Program, over: Mapping[str, Array], room: Mapping[str, Array]) -> float:
     """The share of a strict channel that makes up for all that is broken, since what rows are broken by is convex.
 
-    room: the sides of the strict channel. Infinite if it is not strict where it must be.
+    over, room: the sides of the two channels. Infinite if the strict one is not strict where it must be.
     """
-    over, least = program.sides(program.mass[:, None] * channel), 0.0
+    least = 0.0
     for rows in program.rows:
         broken = over[rows.name] > 0
         if not rows.worst and not rows.equal and broken.any():

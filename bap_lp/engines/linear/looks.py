@@ -15,6 +15,8 @@ afterwards (Gleixner, Steffy and Wolter, 2016, refine solutions in the same way)
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeVar
 
 import highspy
 import numpy as np
@@ -22,11 +24,13 @@ import numpy as np
 from bap_lp.clock import check
 from bap_lp.engines.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.engines.linear.highs import basic_flags, loaded, run, set_basis
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.program import LinearProgram, basis_places
 from bap_lp.rational import Array
 
 _LOOKS = 12
+_FLOAT_LOOKS = 3
 _LARGE = 1e5  # what is cut off
+_ROUNDING = 1e-14  # what is noise in floats
 
 
 class Look:
@@ -47,11 +51,7 @@ class Look:
         self.reduced = to_floats(_clean(reduced, deep), deep, program.unit)
         self.y = program.duals(_clean(y, deep), deep)
         self.reduced[basic[basic < n]] = 0.0
-        wrong = np.where(lp.fixed_variables[basic], np.abs(self.values), np.maximum(-self.values, 0.0))
-        self.primal = float(wrong[~lp.free_variables[basic]].max(initial=0.0))
-        dual = np.where(lp.free, np.abs(self.reduced), np.maximum(-self.reduced, 0.0))
-        slack = np.where(lp.equality, 0.0, np.maximum(self.y, 0.0))
-        self.dual = max(float(dual.max(initial=0.0)), float(slack.max(initial=0.0)))
+        self.primal, self.dual = _violations(lp, basic, self.values, self.reduced, self.y)
 
     @property
     def optimal(self) -> bool:
@@ -65,10 +65,66 @@ class Look:
         return self.program.restored(z, self.y)
 
 
+class FloatLook:
+    """The same in floats, with one step of refinement: right to rounding where nothing is very small.
+
+    The solver stops when violations are below its tolerances. A right basis has none but rounding.
+    """
+
+    def __init__(self, lp: LinearProgram, basic: Array, number: int = 0) -> None:
+        from scipy.sparse import csc_matrix
+        from scipy.sparse.linalg import splu
+
+        m, n = lp.shape
+        rows, positions, at, slacks = basis_places(lp, basic)
+        values = np.append(lp.value[at], np.ones(len(slacks)))
+        matrix = csc_matrix((values, (rows, positions)), shape=(m, m))
+        order = np.argsort(np.diff(matrix.indptr), kind="stable")  # short columns first, as in `IntegerFactor`
+        try:
+            factor = splu(matrix[:, order], permc_spec="NATURAL")
+        except RuntimeError:
+            raise Unsolved("the matrix is singular in floats") from None
+
+        def forward(right: Array) -> Array:
+            out = np.empty(m)
+            out[order] = factor.solve(right)
+            return out
+
+        def refined(right: Array, into: Array, out_of: Array, solve: Callable[[Array], Array]) -> Array:
+            found, left = solve(right), right.astype(np.longdouble)
+            np.subtract.at(left, into, values.astype(np.longdouble) * found[out_of])
+            found += solve(left.astype(float))
+            return np.where(np.abs(found) < _ROUNDING, 0.0, found)
+
+        self.basic, self.number = basic, number
+        self.values = refined(lp.rhs, rows, positions, forward)
+        self.y = refined(lp.basic_cost(basic), positions, rows, lambda right: factor.solve(right[order], trans="T"))
+        if not (np.isfinite(self.values).all() and np.isfinite(self.y).all()):
+            raise Unsolved("the basis is singular in floats")
+        reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * self.y[lp.index], minlength=n)
+        self.reduced = np.where(np.abs(reduced) < _ROUNDING, 0.0, reduced)
+        self.reduced[basic[basic < n]] = 0.0
+        self.primal, self.dual = _violations(lp, basic, self.values, self.reduced, self.y)
+        self.z, own = np.zeros(n), basic < n
+        self.z[basic[own]] = self.values[own]
+
+
+def _violations(lp: LinearProgram, basic: Array, values: Array, reduced: Array, y: Array) -> tuple[float, float]:
+    """By how much the values, and the duals, break their signs."""
+    wrong = np.where(lp.fixed_variables[basic], np.abs(values), np.maximum(-values, 0.0))
+    dual = np.where(lp.free, np.abs(reduced), np.maximum(-reduced, 0.0))
+    slack = np.where(lp.equality, 0.0, np.maximum(y, 0.0))
+    primal = float(wrong[~lp.free_variables[basic]].max(initial=0.0))
+    return primal, max(float(dual.max(initial=0.0)), float(slack.max(initial=0.0)))
+
+
 def _clean(numerators: Array, bits: int) -> Array:
     """Without what is noise."""
     least = 1 << max(min(SPARE, bits // 2), 0)
     return np.where(np.abs(numerators) < least, 0, numerators)
+
+
+_L = TypeVar("_L", Look, FloatLook)
 
 
 def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
@@ -78,29 +134,44 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
     """
     if len(basic) != lp.shape[0]:
         return None
-    level, look = math.inf, None
     try:
         program = ExtendedProgram(lp)
         enough *= float(np.abs(program.sized.cost).max(initial=0.0))
-        for number in range(_LOOKS):
-            check()
-            look = Look(program, basic, number)
-            if look.primal <= enough and look.dual <= enough:
-                return look
-            if look.dual:
-                # until the basis is feasible, costs keep the scale at which they last differed
-                level = min(1 / look.dual, level) if look.primal else 1 / look.dual
-            zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
-            better = _magnified_basis(program.sized, look, zoom)
-            if better is None or len(better) != lp.shape[0]:
-                return look
-            basic = better
-        return look
+        return _settled(program.sized, lambda own, number: Look(program, own, number), basic, enough, _LOOKS)
     except (Unsolved, OverflowError):
         return None
 
 
-def _magnified_basis(rounded: LinearProgram, look: Look, zoom: tuple[float, float]) -> Array | None:
+def sharpened(lp: LinearProgram, basic: Array) -> FloatLook | None:
+    """The basis of a program at ordinary size after some looks in floats; None if they cannot follow."""
+    if len(basic) != lp.shape[0]:
+        return None
+    try:
+        return _settled(lp, lambda own, number: FloatLook(lp, own, number), basic, 0.0, _FLOAT_LOOKS)
+    except Unsolved:
+        return None
+
+
+def _settled(sized: LinearProgram, look_at: Callable[[Array, int], _L], basic: Array, enough: float, most: int) -> _L:
+    """The look at which no more than enough is violated, or the last one."""
+    level = math.inf
+    for number in range(most):
+        check()
+        look = look_at(basic, number)
+        if look.primal <= enough and look.dual <= enough:
+            break
+        if look.dual:
+            # until the basis is feasible, costs keep the scale at which they last differed
+            level = min(1 / look.dual, level) if look.primal else 1 / look.dual
+        zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
+        better = _magnified_basis(sized, look, zoom)
+        if better is None or len(better) != sized.shape[0]:
+            break
+        basic = better
+    return look
+
+
+def _magnified_basis(rounded: LinearProgram, look: Look | FloatLook, zoom: tuple[float, float]) -> Array | None:
     """The basis that is optimal at the scales P and D; None if the float solver finds none."""
     m, n = rounded.shape
     P, D = zoom

@@ -71,8 +71,8 @@ class AskedProblem:
 
     def near(self, lam: Any, bob_weight: int = 1) -> float:
         """A gap that is small enough in floats."""
-        bob, eve = self.layout.arrays.spreads
-        return _SMALL_GAP * float(bob_weight * bob + lam * eve)
+        bob, eve = self.layout.arrays.rounded.spreads
+        return _SMALL_GAP * max(bob_weight * bob + float(lam) * eve, 0.0)
 
     def simple(self) -> list[Array]:
         """Channels that may leave room for all conditions, on merged states."""
@@ -100,8 +100,8 @@ class AskedProblem:
     def on_floats(self, q: Array) -> Array:
         """A channel on merged states that floats hold and that meets the conditions, near this one; or this one."""
         program, near = self.layout.program(EXACT.zero, 0), floats(q)
-        found = (feasible(program, near, inner) for inner in (None, *self.simple()))
-        return next((rho for rho in found if rho is not None), q)
+        found = feasible(program, near, self.simple())
+        return q if found is None else found
 
     def stopped(self, lam: Any, bob_weight: int = 1) -> Pair | None:
         """Null or full release with the bound that no prices prove, where the time is over; None if neither will do."""

@@ -136,7 +136,7 @@ class ReportedProblem:
 
     def _kept(self, q: Array, inner: Array | None = None) -> Array | None:
         """A channel near a float one that keeps all rows, and all demands by their definition."""
-        return self._unbroken(feasible(self.program, q, inner))
+        return self._unbroken(feasible(self.program, q, (inner,)))
 
     def _unbroken(self, q: Array | None) -> Array | None:
         broken = q is None or any(demand.broken(self.layout.sent(q)) for demand in self.layout.local)

@@ -262,10 +262,7 @@ class _Task:
         """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
         assert cuts.q is not None
         assert cuts.dual is not None
-        q = feasible(self.base, cuts.q)
-        if q is None:
-            inner = inner_channel(self.base)
-            q = None if inner is None else feasible(self.base, cuts.q, inner)
+        q = feasible(self.base, cuts.q, map(inner_channel, (self.base,)))
         if q is None:
             rule = "leave no room for rounding over this set of priors: give exact numbers, or looser conditions"
             raise InputError("conditions", None, rule)

@@ -69,15 +69,17 @@ def estimated(arrays: Arrays) -> tuple[float, float]:
     return whole, structured * (_PERTURBED_LONGER if _coarse(arrays.rounded) else 1.0)
 
 
-def choose(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[bool, Array | None]:
-    """Whether to solve the whole program, or else by its structure; and a basis if one was found on the way."""
+def choose(arrays: Arrays) -> bool:
+    """Whether to solve the whole program, or else by its structure."""
     whole, structured = estimated(arrays)
-    if whole <= structured:
-        return True, _simplex_basis(arrays, lam, weight, True) if perturbed else None
-    small = prod(arrays.shape) <= _BRIEF_ENTRIES
-    worth = small and structured >= _WORTH and not _coarse(arrays.rounded)
-    found = _simplex_basis(arrays, lam, weight, True, brief=True) if worth else None
-    return found is not None, found
+    return whole <= structured
+
+
+def _brief_basis(arrays: Arrays, lam: Any, weight: Array) -> Array | None:
+    """A basis by a few pivots, where the structured method would be long; None if they are not enough."""
+    if prod(arrays.shape) > _BRIEF_ENTRIES or estimated(arrays)[1] < _WORTH or _coarse(arrays.rounded):
+        return None
+    return _simplex_basis(arrays, lam, weight, True, brief=True)
 
 
 def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
@@ -204,9 +206,13 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
 
     try:
         least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
-        direct, start = choose(arrays, lam, weight, N * b * e >= least)
-        if direct:
-            start = _first_guess(arrays, lam, weight) if start is None else start
+        direct, start = choose(arrays), None
+        if not direct:
+            start = _brief_basis(arrays, lam, weight)
+        elif N * b * e >= least:
+            start = _simplex_basis(arrays, lam, weight, True)
+        if direct or start is not None:
+            direct, start = True, _first_guess(arrays, lam, weight) if start is None else start
             vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
     except OutOfTime:
         return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
@@ -253,9 +259,14 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
             return replace(best, bound=best.bound + constant)
     ties, whole = float_ties(arrays, weight), arrays.integers
     few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
-    direct, basic = choose(arrays, lam, weight, few or N * b * e >= _PERTURBED or _coarse(arrays.rounded))
-    if direct:
-        basic = _simplex_basis(arrays, lam, weight, False) if basic is None else basic
+    perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
+    direct, basic = choose(arrays), None
+    if not direct:
+        basic = _brief_basis(arrays, lam, weight)
+    elif perturbed:
+        basic = _simplex_basis(arrays, lam, weight, True)
+    if direct or basic is not None:
+        direct, basic = True, _simplex_basis(arrays, lam, weight, False) if basic is None else basic
         how = "compact program, HiGHS simplex"
     else:
         _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)

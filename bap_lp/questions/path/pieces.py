@@ -27,7 +27,7 @@ from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.bound import Dual, compact
+from bap_lp.program.bound import Dual
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.checking import verify
@@ -239,8 +239,8 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
             found.append((lam, dual, line))
         elif line.eve > before.eve:  # two pieces are one within rounding: the line that is lower for large lam
             found[-1] = (*found[-1][:2], line)
-        bound = compact(exact, start).bound(dual)
-        gaps.append(float(EXACT.number(float(found[-1][2].at(lam))) - bound) / arrays.size(lam))
+        best = vertex.at(start)  # what the multipliers of an optimal vertex prove
+        gaps.append(float(EXACT.number(float(found[-1][2].at(lam))) - best) / arrays.size(lam))
         if progress is not None:
             progress(len(found), lam)
     most = arrays.extremes()[1][1]  # R_E of the null release: no line falls faster

@@ -53,6 +53,8 @@ def test_the_survey_gives_the_numbers_shown(
         ]
         assert [f"{float(Fraction(v)):.3f}" if Fraction(v) else "0" for v in found] == numbers
     result = json.loads(Path("release/result.json").read_text())
+    assert result["lambda"] == "141/100"  # the notebook on records starts from it
+    assert 'solve(\\"141/100\\")' in (ROOT / "notebooks" / "3_records.ipynb").read_text()
     share = float(sum(Fraction(column["changed"]) for column in result["columns"]) / 2)
     assert f"**the optimum**: {share:.0%} of the cells changed" in README
     best, nothing = (

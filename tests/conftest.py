@@ -1,19 +1,30 @@
-"""Hypothesis draws new examples on every run at a desk, and the same ones in continuous integration."""
+"""Hypothesis draws new examples on every run at a desk, and the same ones in continuous integration.
+
+No example has a deadline, and drawing may take long: the machine may be busy. The examples of a test share its
+fixtures, such as a folder whose files each of them writes again.
+"""
 
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+ALLOWED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile("desk", deadline=None, suppress_health_check=ALLOWED)
+settings.register_profile("ci", deadline=None, suppress_health_check=ALLOWED, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "desk")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # a shell's background jobs ignore interrupts, and so would every command that a test interrupts
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests are those of this folder itself (site, notebooks, pages): no worker starts with them last."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
 
 
 @pytest.fixture(autouse=True)

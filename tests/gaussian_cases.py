@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
+from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, Table, table
+from gaussian.paper import PAPER_MODEL, PAPER_TABLES
 
 Array = NDArray[np.float64]
 
@@ -29,3 +31,9 @@ def draw_data(model: GaussianModel, generator: np.random.Generator, size: int) -
     """Parameters, and a data set (a row) for each."""
     theta = model.prior_sd * generator.standard_normal(size)
     return theta, theta[:, None] + generator.standard_normal((size, model.n))
+
+
+@cache
+def paper_table(name: str) -> Table:
+    """The risks of the usual releases in the setting of one of the paper's tables: seconds, so computed once."""
+    return table(PAPER_MODEL, PAPER_TABLES[name].eve)

@@ -548,7 +548,7 @@ def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problem=knowing_problems())
 def test_the_proof_of_a_page_has_the_losses_of_eves_who_know_something(problem: Problem) -> None:
     """From weights, losses and k(z|x) the page gets E(x, (z, j)) = weight k(z|x) L(x,j), exactly that of the path."""

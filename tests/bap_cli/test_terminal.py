@@ -133,21 +133,20 @@ def test_a_terminal_gets_bold_headings_and_a_pipe_or_no_color_gets_none(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_a_narrow_terminal_cuts_no_digit_of_a_path(
-    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """34343/168000 must not become 34343/16800."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = printed(capsys, ("path", "location_grid"), "")
-    start = next(k for k, line in enumerate(lines) if line.startswith("piece "))
-    pieces = lambda_path(load("location_grid").problem).pieces
-    for line, piece in zip(lines[start + 1 :], pieces, strict=False):
-        cells = re.split(r"  +", line.strip())[1:5]
-        true = (piece.start, piece.end, piece.risks.bob, piece.risks.eve)
-        for cell, value in zip(cells, true, strict=True):
-            shown = cell.removeprefix("≈ ")
-            assert shown in (str(value), f"{float(value):.6g}"), line
+    path = lambda_path(load("location_grid").problem)
+    for width in (40, 60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = printed(capsys, ("path", "location_grid"), "")
+        start = next(k for k, line in enumerate(lines) if line.startswith("piece "))
+        for line, piece in zip(lines[start + 1 :], path.pieces, strict=False):
+            cells = re.split(r"  +", line.strip())[1:5]
+            true = (piece.start, piece.end, piece.risks.bob, piece.risks.eve)
+            for cell, value in zip(cells, true, strict=True):
+                assert cell.removeprefix("≈ ") in (str(value), f"{float(value):.6g}"), line
 
 
 @pytest.mark.slow
@@ -201,7 +200,7 @@ def test_columns_and_values_of_a_table_do_nothing_but_show(
     rows = [f"{20 + k % 3},v{k % 2}\u202e,{k % 4}\n" for k in range(40)]
     (tmp_path / "t.csv").write_text("age\u202e,ill\u2066,pay\n" + "".join(rows))
     assert main(["microdata", "init", "t.csv", "-o", "s.toml"]) == main(["explain", "s.toml"]) == 0
-    assert main(["microdata", "solve", "s.toml", "--out", "m"]) == 0
+    assert main(["microdata", "solve", "s.toml", "--out", "m", "--no-attackers"]) == 0
     assert main(["microdata", "report", "m", "-o", "page.html", "--no-attackers"]) == 0
     assert _shows_all("".join(capsys.readouterr()))
     assert _shows_all((tmp_path / "page.html").read_text())

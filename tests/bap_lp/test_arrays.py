@@ -20,7 +20,7 @@ def check(problem: Problem, mechanism: Mechanism) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems(states=30, decisions=4), lams, st.data())
 def test_risks_are_those_of_the_definition_whatever_the_numbers(problem: Problem, lam: F, data: st.DataObject) -> None:
     best = solve(problem, lam)

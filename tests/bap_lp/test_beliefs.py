@@ -82,7 +82,7 @@ def test_a_margin_that_nobody_can_be_given_is_refused() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(few_states(), few_lams, st.integers(2, 3))
 def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Problem, lam: F, scale: int) -> None:
     """Twice the loss, or a loss shifted in every state, leads to the same decisions: the obedience program agrees."""
@@ -98,7 +98,7 @@ def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Pro
     assert one.risks.eve == other.risks.eve
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(few_states(), few_lams)
 def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, lam: F) -> None:
     eves = [replace(e, harm=e.loss, prior=problem.p) for e in problem.eves]
@@ -110,7 +110,7 @@ def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, la
     assert verify(problem, one.certificate)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data(), few_states(most=3), few_lams)
 def test_a_prior_is_a_reweighted_loss_where_alice_excludes_nothing(
     data: st.DataObject, problem: Problem, lam: F
@@ -157,7 +157,7 @@ def own_beliefs(problem: Problem) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(any_problem(3).filter(own_beliefs))
 def test_questions_about_the_path_are_answered_for_own_beliefs(problem: Problem) -> None:
     path = lambda_path(problem)
@@ -240,7 +240,7 @@ def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
     assert refused.value.proof.verify(prosecutor())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.data(), few_lams)
 def test_an_eve_with_knowledge_and_beliefs_is_one_eve_per_value(data: st.DataObject, lam: F) -> None:
     """At z she acts on pi(x) k(z|x): Eves with the losses k(z|x) L and harms k(z|x) H do the same."""

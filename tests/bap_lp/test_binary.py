@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
 from bap_lp import InputError, Mechanism, Problem, load_mechanism, load_problem, save_mechanism, save_problem, solve
 
-fresh = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fresh = settings(max_examples=30)
 
 
 @fresh
@@ -159,7 +159,7 @@ def test_members_that_overlap_are_refused_before_they_are_read(tmp_path: Path) -
         load_mechanism(tmp_path / "m.npz")
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(st.integers(0, 5000), st.integers(0, 255), st.booleans())
 def test_a_changed_byte_is_read_or_refused(tmp_path: Path, place: int, byte: int, cut: bool) -> None:
     save_mechanism(tmp_path / "m.npz", Mechanism(np.array([[0.5, 0.5], [0.25, 0.75]]), signals=["a", "b"]))

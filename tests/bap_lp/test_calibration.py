@@ -14,7 +14,7 @@ from bap_lp.releases import full, null
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(6, 3))
 def test_full_and_null_release_tie_at_the_calibrated_lam(problem: Problem) -> None:
     every, nothing = (evaluate(problem, release(problem)) for release in (full, null))

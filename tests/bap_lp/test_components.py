@@ -29,7 +29,7 @@ def side_by_side(parts: list[Problem]) -> Problem:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(few_states(most=4, eves=1), min_size=2, max_size=4), few_lams)
 def test_the_optimum_of_components_side_by_side_is_the_mean_of_theirs(parts: list[Problem], lam: F) -> None:
     parts = [Problem(p.prior, p.bob_loss, np.resize(p.eve_loss.T, (2, len(p.prior))).T) for p in parts]

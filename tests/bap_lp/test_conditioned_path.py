@@ -32,7 +32,7 @@ COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1,
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(conditioned(), st.lists(few_lams, max_size=2))
 def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
     problem, lam, conditions = case
@@ -55,7 +55,7 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(conditioned(), st.lists(few_lams, min_size=1, max_size=3))
 def test_a_float_path_has_the_values_of_the_exact_one(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
     problem, _, conditions = case

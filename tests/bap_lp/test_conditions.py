@@ -45,7 +45,7 @@ def spread_out(problem: Problem, data: st.DataObject) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(any_problem(), st.sets(st.sampled_from(LIMITS), min_size=1, max_size=2), st.data())
 def test_a_mechanism_meets_its_conditions_by_the_definition(
     problem: Problem, kinds: set[str], data: st.DataObject
@@ -57,7 +57,7 @@ def test_a_mechanism_meets_its_conditions_by_the_definition(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", NOTIONS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(few_states(), st.data())
 def test_pooling_two_signals_keeps_the_condition(kind: str, problem: Problem, data: st.DataObject) -> None:
     conditions, q = Conditions(**data.draw(notion(problem, kind))), spread_out(problem, data)
@@ -329,7 +329,7 @@ def brute(problem: Problem, lam: F, conditions: Conditions) -> tuple[Any, ...] |
 
 
 @pytest.mark.parametrize("tried", [True, False])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(few_states(5), few_lams, st.data())
 def test_the_best_deterministic_map_is_found_exactly(
     tried: bool, problem: Problem, lam: F, data: st.DataObject
@@ -359,7 +359,7 @@ def test_the_best_deterministic_map_is_found_exactly(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(few_states(), few_lams, st.integers(1, 2), st.data())
 def test_few_signals_are_the_best_of_all_sets_of_decisions(
     problem: Problem, lam: F, most: int, data: st.DataObject
@@ -457,7 +457,7 @@ def test_a_metric_of_several_hundred_states_is_kept() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(few_states(eves=1), st.data())
 def test_misaligned_eve_is_never_below(problem: Problem, data: st.DataObject) -> None:
     mechanism = data.draw(channels(problem))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import NOTIONS, few_lams, few_states, notion
 from tampering import alter, limited
@@ -122,7 +122,7 @@ def test_the_conflict_is_explained_in_floats_too() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(few_states(3, eves=1), few_lams, st.sets(st.sampled_from(NOTIONS), min_size=1, max_size=2), st.data())
 def test_a_conflict_is_minimal_and_the_nearest_number_is_attainable(
     problem: Problem, lam: F, kinds: set[str], data: st.DataObject
@@ -229,7 +229,7 @@ SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
     ("problem", "wanted"),
     [*((COIN, wanted) for wanted, _, _ in REFUSED), *((one, wanted) for one, wanted, _ in SEARCHED)],
 )
-@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1)
 @given(data=st.data())
 def test_the_file_of_a_conflict_proves_it_and_a_changed_one_proves_nothing_false(
     problem: Problem, wanted: dict[str, Any], maps: int, exact: bool, tmp_path: Path, data: st.DataObject

@@ -228,7 +228,7 @@ def test_what_has_no_name_shows_none() -> None:
     assert repr(Family(coin(), plain, plain)) == "<Family: exact, w from 0 to 1>"
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(problems())
 def test_problems_and_mechanisms_compare_by_value(problem: Problem) -> None:
     again = pickle.loads(pickle.dumps(problem))

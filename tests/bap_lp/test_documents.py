@@ -34,7 +34,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(json_values)
 def test_dumps_is_json(document: object) -> None:
     assert json.loads(dumps(document)) == document
@@ -49,7 +49,7 @@ def test_a_channel_reads_as_a_table() -> None:
 label = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data())
 def test_a_mechanism_survives_its_file(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     exact = data.draw(st.booleans())

@@ -37,7 +37,7 @@ def test_for_a_fair_bit_it_is_randomised_response() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(few_states(3), few_lams, parts_of(1, 6))
 def test_the_band_holds_where_nothing_was_computed(problem: Problem, lam: F, K: F) -> None:
     path = epsilon_path(problem, lam, tolerance="1/4")

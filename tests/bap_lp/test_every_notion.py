@@ -15,7 +15,7 @@ from typing import Any
 import definitions
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import LIMITS, any_problem, channels, demands, few_lams
 from tampering import alter, limited
@@ -44,7 +44,7 @@ from bap_lp.limits import DEFAULTS
 
 KINDS = ("free", *LIMITS)
 NEAR = F(1, 10**8)  # what a float channel may break a condition by
-fixture = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+VALID = jsonschema.Draft202012Validator(SCHEMA)
 
 
 def drawn(data: st.DataObject, kind: str, more: int, own: bool | None = None) -> tuple[Problem, F, Conditions]:
@@ -110,7 +110,7 @@ def judge_floats(problem: Problem, lam: F, conditions: Conditions) -> None:
 
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_the_optimum_is_that_of_the_definitions_and_is_proved(
     kind: str, own: bool, tmp_path: Path, data: st.DataObject
@@ -121,7 +121,7 @@ def test_the_optimum_is_that_of_the_definitions_and_is_proved(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=8, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None:
     judge(*drawn(data, kind, 3), tmp_path)
@@ -129,7 +129,7 @@ def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deterministic", "max_signals"])
-@settings(max_examples=12, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_a_search_ends_at_the_optimum_and_is_proved_case_by_case(
     kind: str, tmp_path: Path, data: st.DataObject
@@ -139,7 +139,7 @@ def test_a_search_ends_at_the_optimum_and_is_proved_case_by_case(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=5, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_floats_find_the_same_optimum_with_a_small_proved_gap(kind: str, data: st.DataObject) -> None:
     judge_floats(*drawn(data, kind, 1))
@@ -148,7 +148,7 @@ def test_floats_find_the_same_optimum_with_a_small_proved_gap(kind: str, data: s
 @pytest.mark.parametrize(
     ("kind", "maps"), [*((kind, DEFAULTS["maps"]) for kind in KINDS), ("deterministic", 1), ("max_signals", 1)]
 )
-@settings(max_examples=4, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_a_changed_certificate_is_refused_or_says_something_true(
     kind: str, maps: int, tmp_path: Path, data: st.DataObject
@@ -175,7 +175,7 @@ def test_a_changed_certificate_is_refused_or_says_something_true(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_the_proof_of_a_poor_mechanism_is_about_another_problem(kind: str, data: st.DataObject) -> None:
     """If all decisions of Bob but one are made very dear, one signal is optimal, at the value that it has anyway.
@@ -200,7 +200,7 @@ def test_the_proof_of_a_poor_mechanism_is_about_another_problem(kind: str, data:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=3, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_bundle_is_verified_by_both_checkers(
     kind: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -212,7 +212,7 @@ def test_a_bundle_is_verified_by_both_checkers(
             folder = tmp_path_factory.mktemp("bundle") / "d"
             save_bundle(folder, found)
             document = json.loads((folder / "problem.json").read_text())
-            jsonschema.validate(document, SCHEMA)
+            VALID.validate(document)
             assert Conditions(**document.get("conditions", {})) == conditions
             assert load_bundle(folder).verify(allow_float=not exact)
             verify_standalone.check(folder, not exact)
@@ -220,7 +220,7 @@ def test_a_bundle_is_verified_by_both_checkers(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("deterministic", "max_signals")])
-@settings(max_examples=4, deadline=None, suppress_health_check=fixture)
+@settings(max_examples=4)
 @given(data=st.data())
 def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject) -> None:
     problem, lam, conditions = drawn(data, kind, 1)
@@ -237,7 +237,7 @@ def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject
     assert definitions.broken(problem, conditions, path.piece(lam).mechanism.channel) == set()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(any_problem(), few_lams, st.data())
 def test_every_mechanism_is_scored_by_the_definition_and_none_goes_below(
     problem: Problem, lam: F, data: st.DataObject

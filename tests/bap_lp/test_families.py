@@ -18,7 +18,7 @@ from bap_lp.releases import full, hidden_mixture, null, public_mixture, randomis
 from bap_lp.releases.families import PiecewiseLinear, lower_envelope
 
 F = Fraction
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=50)
 RATIONALS = st.integers(0, 97).map(lambda k: F(k, 97))
 LAMS = st.integers(0, 40).map(lambda k: F(k, 13))
 

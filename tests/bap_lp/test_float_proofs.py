@@ -208,7 +208,7 @@ def test_float_agents_follow_what_they_are_told_whatever_losses_they_do_not_expe
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_float_agents_with_own_beliefs_leave_alice_no_more_risk_than_is_proved(seed: int) -> None:
     """An agent who is indifferent may do Alice a favour; then R_A lies between the bound and the value."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sparse
 from clusters import local_client
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -110,7 +110,7 @@ def games(draw: st.DrawFn) -> Game:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(games())
 def test_small_games_end_at_an_optimal_vertex(game: Game) -> None:
     found = solve_game(*game)

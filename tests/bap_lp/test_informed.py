@@ -29,7 +29,7 @@ def bayes_risk(prior: list[Fraction], channel: np.ndarray, loss: np.ndarray, kno
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_her_risk_is_the_mean_over_the_priors_she_may_know(data: st.DataObject) -> None:
     problem = data.draw(few_states(eves=1))
     N = len(problem.states)

@@ -35,7 +35,7 @@ from bap_lp.releases import full, null
 
 @pytest.mark.slow
 @given(knowing_problems(), st.fractions(0, 3, max_denominator=4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_solve_path_and_paper_program_agree(problem: Problem, lam: Fraction) -> None:
     found = solve(problem, lam)
     assert verify(problem, found.certificate)
@@ -48,7 +48,7 @@ def test_solve_path_and_paper_program_agree(problem: Problem, lam: Fraction) -> 
 
 
 @given(knowing_problems())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_files_and_merging_keep_what_eve_knows(tmp_path_factory: pytest.TempPathFactory, problem: Problem) -> None:
     file = tmp_path_factory.mktemp("known") / "p.json"
     save_problem(file, problem)
@@ -58,7 +58,7 @@ def test_files_and_merging_keep_what_eve_knows(tmp_path_factory: pytest.TempPath
 
 
 @given(knowing_problems(), st.fractions(0, 2, max_denominator=3))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_knowledge_never_hurts_eve(problem: Problem, lam: Fraction) -> None:
     plain = Problem(
         problem.p, bobs=problem.bobs, eves=[Agent(e.loss, name=e.name, weight=e.weight) for e in problem.eves]

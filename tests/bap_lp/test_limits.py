@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from flint import fmpq, fmpz
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tampering import limited, places, refit
 
@@ -207,7 +207,7 @@ bits = st.sampled_from([b"", b"0", b"9" * 50, b"e9", b"_", b'"', b"[", b"{", b"}
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(
     seed=st.sampled_from(SEEDS),
     changes=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 12), bits), min_size=1, max_size=6),
@@ -244,7 +244,7 @@ def coin_solution(conditions: Conditions | None) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(data=st.data())
 def test_junk_in_a_certificate_is_refused_or_judged(data: st.DataObject, tmp_path: Path) -> None:
     file = tmp_path / "c.json"
@@ -362,7 +362,7 @@ def test_both_checkers_count_digits_alike(request: pytest.FixtureRequest) -> Non
                 _agree(written)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("0011.eE+-/ \n_x\u0661", max_size=12) | st.from_regex(verify_standalone.NUMBER, fullmatch=True))
 def test_both_checkers_read_the_same_texts_as_numbers(written: str) -> None:
     _agree(written)

@@ -72,14 +72,14 @@ def proved(lp: LinearProgram) -> Any:
     return lp.cost.dot(best.z)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(programs(wide=True))
 def test_primal_and_dual_value_agree_exactly(lp: LinearProgram) -> None:
     proved(lp)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs(), st.data())
 def test_ties_choose_the_vertex_that_enumeration_chooses(lp: LinearProgram, data: st.DataObject) -> None:
     n = lp.shape[1]
@@ -91,7 +91,7 @@ def test_ties_choose_the_vertex_that_enumeration_chooses(lp: LinearProgram, data
     assert tuple(c.dot(best.z) for c in (lp.cost, *ties)) == score
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs())
 def test_floats_and_rationals_find_the_same_value(lp: LinearProgram) -> None:
     exact, rough = optimum(lp), optimum(lp.rounded)

@@ -77,7 +77,7 @@ def test_epsilon_is_the_log_of_the_largest_ratio() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(problems(states=5), st.data())
 def test_an_evaluation_agrees_with_brute_force(problem: Problem, data: st.DataObject) -> None:
     mechanism = data.draw(channels(problem))
@@ -98,7 +98,7 @@ def test_an_evaluation_agrees_with_brute_force(problem: Problem, data: st.DataOb
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(problems(states=5, eves=1), st.data())
 def test_a_misaligned_eve_never_does_better(problem: Problem, data: st.DataObject) -> None:
     mechanism = data.draw(channels(problem))

@@ -20,7 +20,7 @@ def same(first: Mechanism, second: Mechanism) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(problems(states=6, decisions=4, tempers=TIED), lams)
 def test_solve_and_path_show_the_same_mechanism(problem: Problem, lam: F) -> None:
     path = lambda_path(problem)
@@ -41,7 +41,7 @@ def test_floats_show_one_mechanism_too_where_releasing_nothing_is_optimal(bob: A
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(states=6, decisions=4, tempers=TIED))
 def test_the_comparison_shows_the_mechanism_of_solve(problem: Problem) -> None:
     try:

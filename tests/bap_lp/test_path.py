@@ -35,7 +35,7 @@ from bap_lp import (
 )
 from bap_lp.releases import full, null, randomised_response
 
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=50)
 COIN = Problem.from_model(
     ["1/2", "1/2"],
     [[1, 0], ["1/2", "1/2"]],
@@ -218,7 +218,7 @@ def test_unattainable_conditions_state_the_range(condition: dict[str, Any], mess
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data(), problems(states=6, decisions=3), lams)
 def test_what_chooses_a_mechanism(data: st.DataObject, problem: Problem, lam: F) -> None:
     path = lambda_path(problem)
@@ -314,7 +314,7 @@ def test_a_wrong_path_is_found_out() -> None:
 
 @pytest.mark.slow
 @given(st.integers(0, 3))
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 def test_many_states(seed: int) -> None:
     random = np.random.default_rng(seed)
     bob, eve = ([[F(int(v), 1000) for v in row] for row in random.integers(0, 1000, (40, 4))] for _ in range(2))
@@ -329,7 +329,7 @@ def test_many_states(seed: int) -> None:
     assert again.breakpoints == pytest.approx([float(b) for b in path.breakpoints])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(problems(states=5, decisions=3, tempers=("ordinary", "zero_one", "small"), eves=1), st.fractions(0, 1))
 def test_a_floor_at_lam_zero_is_disclosure_control(problem: Problem, share: F) -> None:
     low, high = (evaluate(problem, release(problem)).eve for release in (full, null))

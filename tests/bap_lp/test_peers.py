@@ -23,7 +23,7 @@ def live(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(problems(states=6, decisions=3, tempers=ORDINARY, eves=1), lams.filter(bool))
 def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
     # an optimum of R_B - lam R_E minimises R_B among the mechanisms with at least its R_E
@@ -39,7 +39,7 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
     assert sum(p[x] * F(C[x, i]) * B[x, i] for x in range(len(p)) for i in range(b)) == solution.risks.bob
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(problems(states=6, decisions=3, tempers=ORDINARY, eves=2), lams)
 def test_scipy_agrees_on_the_obedience_program(problem: Problem, lam: F) -> None:
     """The paper's own program: signals are pairs of decisions, and nobody wants to deviate."""

@@ -497,7 +497,7 @@ def test_junk_in_the_place_of_a_set_is_refused_by_both_checkers(
     assert both(folder) == (False, False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_both_checkers_judge_changed_certificates_alike(bundles: dict[str, Path], data: st.DataObject) -> None:
     import tempfile

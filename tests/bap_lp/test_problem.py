@@ -194,7 +194,7 @@ def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
 def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
     assert problem.merged().index.tolist() == problem.as_float().merged().index.tolist()

@@ -80,7 +80,7 @@ def test_the_optimum_agrees_with_a_semidefinite_program(n: int, seed: int, floor
         assert linear_information(problem.covariance, found.statistic, found.noise) <= cap + 1e-12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.0, 0.3, 1.0, 4.0]))
 def test_no_linear_release_does_better(seed: int, n: int, rows: int, lam: float) -> None:
     problem = random_quadratic(seed, n)

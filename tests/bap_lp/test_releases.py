@@ -32,7 +32,7 @@ from bap_lp.releases import (
 )
 
 F = Fraction
-quick = settings(max_examples=50, deadline=None)
+quick = settings(max_examples=50)
 
 
 @st.composite

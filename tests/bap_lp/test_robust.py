@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from definitions import least_joint
 from flint import fmpq
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
 from tampering import alter, refit
@@ -49,7 +49,7 @@ def families(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[Fracti
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(families(most=2))
 def test_the_worst_case_is_that_of_an_independent_program(family: tuple[list[Problem], list[Fraction]]) -> None:
     problems, lams = family
@@ -62,7 +62,7 @@ def library(problem: Problem) -> list[Mechanism]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(families())
 def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mechanisms(
     family: tuple[list[Problem], list[Fraction]],
@@ -88,7 +88,7 @@ def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mecha
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(family=families(), data=st.data())
 def test_a_changed_certificate_of_a_worst_case_is_refused_or_says_the_same(
     family: tuple[list[Problem], list[Fraction]], tmp_path: Path, data: st.DataObject
@@ -108,7 +108,7 @@ def test_a_changed_certificate_of_a_worst_case_is_refused_or_says_the_same(
         assert not accepted or document["value"] == str(best.value)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(families())
 def test_one_scenario_is_an_ordinary_problem(family: tuple[list[Problem], list[Fraction]]) -> None:
     problem, lam = family[0][0], family[1][0]
@@ -153,7 +153,7 @@ def test_wrong_scenarios_are_refused(arguments: Any, message: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(families())
 def test_among_several_optima_the_order_of_the_scenarios_does_not_matter(
     family: tuple[list[Problem], list[Fraction]],
@@ -181,7 +181,7 @@ def test_minimum_of_eves_plays_the_complement_of_the_least_probable_cell() -> No
     assert evaluate(problem, full(problem)).eve == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_the_joint_eve_loses_the_minimum_of_the_weighted_losses(data: st.DataObject) -> None:
     N = data.draw(st.integers(1, 3))

@@ -60,7 +60,7 @@ shares = st.integers(0, 8).map(lambda k: F(k, 8))
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SMALL, st.sampled_from([F(0), F(1, 2), F(1), F(3)]), st.data())
 def test_the_value_is_linear_inside_an_interval_of_bob_or_of_the_prior(
     problem: Problem, lam: Fraction, data: st.DataObject
@@ -88,7 +88,7 @@ def test_the_value_is_linear_inside_an_interval_of_bob_or_of_the_prior(
     assert sum(problem.prior * found.prior) == found.value  # V is homogeneous in p
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SMALL, st.sampled_from([F(1, 2), F(2)]), st.data())
 def test_the_derivative_by_an_entry_of_eve_agrees_with_differences(
     problem: Problem, lam: Fraction, data: st.DataObject
@@ -134,7 +134,7 @@ def test_intervals_end_where_the_basis_does(seed: int) -> None:
         assert pattern(moved(problem, x, interval.high + F(1, 10**9)), lam) != start
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SMALL, st.sampled_from([F(1, 2), F(1), F(3)]))
 def test_the_derivatives_by_bob_are_the_joint_table_that_solve_shows(problem: Problem, lam: Fraction) -> None:
     if problem.merged().shape == problem.shape:

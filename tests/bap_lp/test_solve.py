@@ -14,7 +14,7 @@ from strategies import lams, problems
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, verify
 from bap_lp.releases import compare
 
-quick = settings(max_examples=80, deadline=None)
+quick = settings(max_examples=80)
 
 
 @pytest.mark.slow
@@ -31,7 +31,7 @@ def test_exact_solution_is_proved(problem: Problem, lam: F) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(problems(states=5, decisions=3, eves=1), lams)
 def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:
     compact, paper = solve(problem, lam), solve(problem, lam, formulation="paper")
@@ -47,7 +47,7 @@ def test_paper_program_with_two_eves() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(problems(states=5, tempers=("ordinary", "zero_one", "small")), lams)
 def test_no_library_release_goes_below(problem: Problem, lam: F) -> None:
     comparison = compare(problem, lam)

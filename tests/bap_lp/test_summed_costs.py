@@ -35,7 +35,7 @@ def tables(draw: st.DrawFn) -> tuple[SummedCost, np.ndarray, np.ndarray]:
 
 
 @given(tables(), st.sampled_from([1, 1 << 20]))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_least_margins_and_their_first_signals_are_those_of_the_table(case, block) -> None:
     cost, losses, u = case
     original, summed._CELLS = summed._CELLS, block

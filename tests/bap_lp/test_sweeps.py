@@ -109,7 +109,7 @@ def test_what_is_pending_is_cancelled(how: str) -> None:
             os.kill(os.getpid(), signal.SIGINT)  # Ctrl-C: the main thread is waiting in sweep
         elif k == 1:
             raise ArithmeticError("no")
-        if k == 2:  # runs already when the others are cancelled, from the last to the first
+        if k == 2:  # if it runs already when the others are cancelled, from the last to the first
             release.wait(10)
         return k
 
@@ -127,8 +127,8 @@ def test_what_is_pending_is_cancelled(how: str) -> None:
     expected = KeyboardInterrupt if how == "interrupt" else ArithmeticError
     with Watched(1) as pool, pytest.raises(expected):
         sweep(range(200), task, executor=pool)
-    assert started == [0, 1, 2]
-    assert all(f.cancelled() for f in futures[3:])
+    assert started in ([0, 1], [0, 1, 2])  # whether the next task had begun is a matter of luck
+    assert [k for k, future in enumerate(futures) if not future.cancelled()] == started
 
 
 class Terminal(io.StringIO):

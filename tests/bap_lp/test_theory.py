@@ -15,7 +15,7 @@ from strategies import channels, events, few_lams, few_states, parts_of, table
 from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, evaluate, solve
 from bap_lp.releases import full, meets, null
 
-quick = settings(max_examples=30, deadline=None)
+quick = settings(max_examples=30)
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ KINDS = ("at_most", "at_least", "signal_floor", "min_eve_risk", "exp_epsilon", "
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(few_states(3), st.sets(st.sampled_from((*KINDS, "pufferfish")), min_size=1, max_size=3), st.data())
 def test_what_can_be_met_without_a_limit_on_bob_is_met_by_the_null_release(
     problem: Problem, kinds: set[str], data: st.DataObject

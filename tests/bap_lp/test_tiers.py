@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from definitions import least_joint
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import few_lams, few_states, parts_of, table
 from tampering import alter, refit
@@ -46,7 +46,7 @@ def nests(draw: st.DrawFn, most: int = 3) -> tuple[list[Problem], list[F]]:
     return out, [draw(few_lams) for _ in out]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(nests(most=2), st.lists(st.integers(1, 3), min_size=3, max_size=3))
 def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, scale: list[int]) -> None:
     problems, lams = nest
@@ -60,7 +60,7 @@ def test_nested_releases_have_the_value_of_an_independent_program(nest: Any, sca
     assert found.separate == sum(w * solve(p, lam).value for w, p, lam in zip(weights, problems, lams, strict=True))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(nests())
 def test_every_release_refines_the_one_before_it(nest: Any) -> None:
     problems, lams = nest
@@ -80,7 +80,7 @@ def test_every_release_refines_the_one_before_it(nest: Any) -> None:
     assert found.value == sum(own.alice(lam) for own, lam in zip(found.risks, found.lams, strict=True))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(few_states(), few_lams)
 def test_one_tier_is_the_problem_itself(problem: Problem, lam: F) -> None:
     found = tiers([problem], lam)
@@ -169,7 +169,7 @@ def test_the_hospital_example_has_a_price_of_nesting() -> None:
     assert found.verify()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(nests())
 def test_floats_have_a_certified_gap(nest: Any) -> None:
     problems, lams = nest
@@ -192,7 +192,7 @@ def test_states_below_the_float_solvers_tolerances_are_released_too() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12)
 @given(nest=nests(), data=st.data())
 def test_a_changed_certificate_of_tiers_is_refused_or_says_the_same(
     nest: Any, tmp_path: Path, data: st.DataObject

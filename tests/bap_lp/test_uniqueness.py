@@ -53,7 +53,7 @@ def spread(problem: Problem, lam: Fraction) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(TIED, st.sampled_from([F(0), F(1, 2), F(1), F(2)]))
 def test_the_optimum_is_unique_exactly_when_the_optimal_face_is_a_point(problem: Problem, lam: Fraction) -> None:
     found, optimum = uniqueness(problem, lam), solve(problem, lam)
@@ -73,7 +73,7 @@ def test_the_optimum_is_unique_exactly_when_the_optimal_face_is_a_point(problem:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problems(6, 4, ("small", "zero_one", "perturbed")), lams)
 def test_solve_shows_an_optimal_mechanism_and_the_only_one_if_there_is_one(problem: Problem, lam: Fraction) -> None:
     found, shown = uniqueness(problem, lam), solve(problem, lam).mechanism
@@ -88,7 +88,7 @@ def test_solve_shows_an_optimal_mechanism_and_the_only_one_if_there_is_one(probl
         assert all(name.startswith("an optimal mechanism") for name in names)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(TIED, st.sampled_from([F(0), F(1), F(3, 2)]))
 def test_no_optimal_mechanism_has_fewer_signals(problem: Problem, lam: Fraction) -> None:
     found = uniqueness(problem, lam)

@@ -101,7 +101,7 @@ def monotone_models(draw: st.DrawFn) -> Monotone:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(monotone_models(), st.builds(F, st.integers(0, 16), st.just(4)))
 @example(Monotone([F(1, 4), F(3, 4)], [[1, 3], [1, 1]]), F(1))  # pi jumps over 1/2 where nu_1 = a_s and nu_0 = b_s
 @example(Monotone([F(1, 4), F(3, 4)], [[1, 4, 0], [1, 0, 4]]), F(3, 4))

@@ -42,7 +42,7 @@ ASKED = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(BOBS, st.lists(ASKED, min_size=1, max_size=2), st.lists(st.integers(1, 3), min_size=4, max_size=4))
 def test_merging_leaves_the_optimum_as_it_is(bob: Any, eves: list[Any], alpha: list[int]) -> None:
     merged = counts(4, 4, bob=bob, eve=eves, alpha=alpha)

@@ -166,7 +166,7 @@ def test_rows_are_distributions(protection: Protection) -> None:
     assert (q >= 0).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 5), st.integers(0, 8), st.integers(1, 12))
 def test_cell_keys_are_unbiased_with_the_variance_asked_for(most: int, part: int, n: int) -> None:
     variance = F(int((top := CellKey(most, 1).spread(1)).p), int(top.q)) * F(part, 8)

@@ -42,7 +42,7 @@ def population(n: int, alpha: list[F], totals: tuple[tuple[frozenset[int], int],
     return Population(n, tuple(fmpq(a.numerator, a.denominator) for a in alpha), totals)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ALPHAS, st.integers(1, 6))
 def test_the_prior_is_that_of_the_polya_urn(alpha: list[F], n: int) -> None:
     space = space_of(population(n, alpha), singles(len(alpha)))
@@ -60,7 +60,7 @@ def test_the_prior_is_that_of_scipy() -> None:
     np.testing.assert_allclose(space.prior.astype(float), expected, rtol=1e-11)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.integers(1, 4), st.integers(1, 5))
 def test_tables_with_totals_are_those_found_by_trying_all(data: st.DataObject, cells: int, n: int) -> None:
     sets = st.frozensets(st.integers(0, cells - 1), min_size=1)

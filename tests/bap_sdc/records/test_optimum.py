@@ -71,7 +71,7 @@ def mechanism_of(problem: Problem, lam: Fraction) -> np.ndarray:
 
 @pytest.mark.slow
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_records_and_the_ordinary_problem_have_one_answer(program: RecordProgram, lam: Fraction) -> None:
     found, problem = optimise(program, lam), ordinary(program)
     best = solve(problem, lam)
@@ -83,7 +83,7 @@ def test_records_and_the_ordinary_problem_have_one_answer(program: RecordProgram
 
 
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_pairs_and_priced_columns_are_two_ways_to_one_release(program: RecordProgram, lam: Fraction) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_PAIRS", False)
@@ -95,7 +95,7 @@ def test_pairs_and_priced_columns_are_two_ways_to_one_release(program: RecordPro
 
 
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_floats_come_with_a_certified_gap(program: RecordProgram, lam: Fraction) -> None:
     exact, found = optimise(program, lam), optimise(program, lam, exact=False)
     assert not found.exact
@@ -106,7 +106,7 @@ def test_floats_come_with_a_certified_gap(program: RecordProgram, lam: Fraction)
 
 
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_rule_releases_seen_records_as_the_optimum_does(program: RecordProgram, lam: Fraction) -> None:
     found = optimise(program, lam)
     for x in range(found.types):
@@ -131,7 +131,7 @@ def score(found: RecordOptimum, x: int, i: int) -> Fraction:
 
 
 @given(record_programs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_full_null_and_the_calibrated_lambda_are_those_of_the_problem(program: RecordProgram) -> None:
     problem = ordinary(program)
     (bob_full, eve_full), (bob_null, eve_null) = (tuple(map(public, pair)) for pair in extremes(problem))
@@ -245,7 +245,7 @@ def test_a_number_that_is_none_proves_nothing() -> None:
 @given(
     record_programs(eves=1), st.lists(st.integers(0, 5), min_size=30, max_size=30), st.sampled_from(["0", "2/3", "2"])
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_one_eve_per_value_of_a_random_knowledge_is_an_eve_who_knows_it(
     program: RecordProgram, raw: list[int], lam: str
 ) -> None:

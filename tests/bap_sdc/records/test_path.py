@@ -40,7 +40,7 @@ def study_of(frame: pd.DataFrame, eves=EVES, **more) -> Study:
     return Study(frame, publish, eves, columns=columns, **more)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(3, 14), st.integers(0, 10_000), st.sampled_from([EVES[:1], EVES[1:], EVES]))
 def test_the_path_is_that_of_the_undivided_problem(n, seed, eves):
     study = study_of(records(n, seed), eves)

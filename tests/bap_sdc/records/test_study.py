@@ -50,7 +50,7 @@ def study_of(frame: pd.DataFrame, **more) -> Study:
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(frames(), st.sampled_from([F(0), F(1, 2), F(1), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]))
 def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
     study = study_of(frame, eves=EVES[some])
@@ -67,7 +67,7 @@ def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(frames(), st.sampled_from([F(0), F(1, 2), F(7, 3)]), st.sampled_from([slice(0, 1), slice(0, 2)]), st.booleans())
 @example(TIED, F(7, 3), slice(0, 2), False)
 def test_alices_rule_for_many_records_is_that_for_each(frame, lam, some, exact):
@@ -89,7 +89,7 @@ def test_the_prior_is_the_counts_over_n_exactly():
     assert shares == {"a=x, b=1": F(1, 2), "a=x, b=2": F(1, 4), "a=y, b=1": F(1, 4)}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(frames(), st.sampled_from(["1/3", 2, "17/4"]), st.sampled_from(["margins", "pooled"]))
 def test_smoothing_is_exact_and_shrinks_to_products_of_shares(frame, alpha, toward):
     study = study_of(frame, smoothing=alpha, toward=toward)

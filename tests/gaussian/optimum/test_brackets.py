@@ -60,7 +60,7 @@ def test_the_bracket_reaches_the_corner_and_the_dual_solution_of_the_plateau_edg
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.0, 0.03, 0.4, 1.0, 5.0, 300.0, 1e5]))
 def test_at_any_parameters_the_bracket_is_narrow_and_no_bit_goes_below_it(
     setting: tuple[GaussianModel, Eve], lam: float
@@ -77,7 +77,7 @@ def test_at_any_parameters_the_bracket_is_narrow_and_no_bit_goes_below_it(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(settings_of_the_game(), st.integers(0, 2**32 - 1), st.floats(0.0, 3.0))
 def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], seed: int, lam: float) -> None:
     law = cell_law(*setting)
@@ -91,7 +91,7 @@ def test_any_dual_point_is_below_any_rule(setting: tuple[GaussianModel, Eve], se
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(settings_of_the_game(), st.sampled_from([0.05, 0.3, 0.8, 1.0, 2.0, 20.0]))
 def test_closed_forms_agree_with_the_reduction(setting: tuple[GaussianModel, Eve], lam: float) -> None:
     model, eve = setting

@@ -18,7 +18,7 @@ import numpy as np
 
 from bap_lp.clock import check
 from bap_lp.engines.linear.program import LinearProgram, basis_places
-from bap_lp.rational import Array
+from bap_lp.rational import Array, floats
 
 _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the condition of the basis
 _SMALL = 2**24  # entries up to which products with 24 bits can be summed in 64-bit integers
@@ -28,6 +28,7 @@ _LONG = 2**64  # common denominators of costs from which they are rounded
 _POINT = 256  # bits behind the point of a rounded program
 _PASSES = 3  # over rows and columns, to bring them to one size
 _FAR = 2**40  # beyond every exponent
+_NORMAL = 1e-300  # what floats hold with all their bits
 
 Ratios = list[tuple[int, int]]
 
@@ -224,9 +225,13 @@ def _ratios(values: Array) -> Ratios:
 
 def _sizes(values: Array) -> Array:
     """Logarithms to base two, up to one."""
-    if values.dtype == object:
-        return np.array([abs(p).bit_length() - q.bit_length() for p, q in _ratios(values)], dtype=np.int64)
-    return np.frexp(values)[1].astype(np.int64)
+    try:
+        near = floats(values)
+        if ((np.abs(near) >= _NORMAL) | (values == 0)).all():
+            return np.frexp(near)[1].astype(np.int64)
+    except OverflowError:
+        pass  # beyond the range of floats
+    return np.array([abs(p).bit_length() - q.bit_length() for p, q in _ratios(values)], dtype=np.int64)
 
 
 def _largest(values: Array, factors: Array) -> int:

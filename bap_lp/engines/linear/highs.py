@@ -109,17 +109,23 @@ def solve_lp(
 
 
 def primal_basis(
-    lp: LinearProgram, start: Array, first: Array | None = None, inside: bool = False, pivots: int = _PIVOTS
+    lp: LinearProgram,
+    start: Array,
+    first: Array | None = None,
+    inside: bool = False,
+    pivots: int = _PIVOTS,
+    brief: int = 0,
 ) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one.
 
     first: columns, those of `start` among them, that are tried without the others; these enter only if one would.
+    brief: pivots after which it is given up where there is little hope.
 
     Close to the optimum no other method is as fast. Far from it this one may need ten times as many pivots as the dual
     simplex method, or never end, as it does without perturbed bounds on 60 states with 20 and 60 decisions. So the
     number of its pivots is limited; then the dual simplex method starts afresh, or the interior point, if `inside`.
     """
-    pivots = max(pivots, lp.shape[0] // 4, _CHEAP // lp.shape[0])
+    pivots = brief or max(pivots, lp.shape[0] // 4, _CHEAP // lp.shape[0])
     if first is not None:
         m, n = lp.shape
         within = np.append(first, np.ones(m, dtype=bool))

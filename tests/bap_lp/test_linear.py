@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
+from bap_lp.engines.linear.looks import sharpened
 from bap_lp.engines.linear.optimum import Infeasible, optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.rational import EXACT, FLOAT
@@ -157,3 +158,23 @@ def test_a_wrong_float_basis_is_repaired_exactly(problem: Problem, formulation: 
     assert found.gap == 0
     assert found.value == solve(problem, "2/3").value
     assert verify(problem, found.certificate)
+
+
+@given(programs())
+@settings(max_examples=40)
+def test_looks_in_floats_lead_from_any_basis_to_the_optimum(lp: LinearProgram) -> None:
+    """From the slacks: the basis that is settled on has the exact optimum as its value, up to rounding."""
+    rows, columns = lp.shape
+    look = sharpened(lp.rounded, np.arange(columns, columns + rows))
+    assert look is not None
+    best = optimum(lp)
+    value = float(lp.cost.dot(best.z))
+    assert (look.primal, look.dual) == (0.0, 0.0)
+    assert abs(float(lp.rounded.cost @ look.z) - value) <= 1e-12 * (1 + abs(value))
+    assert abs(float(lp.rounded.rhs @ look.y) - value) <= 1e-12 * (1 + abs(value))
+
+
+def test_looks_in_floats_refuse_dependent_columns() -> None:
+    lp = program([1, 1], [[1, 2], [2, 4]], [1, 2])
+    assert sharpened(lp.rounded, np.array([0, 1])) is None
+    assert sharpened(lp.rounded, np.array([0])) is None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, FLAGS
 
 ROOT = Path(__file__).parents[1]
 LOADS = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|href)=["'](?:https?:)?//[^"']*["'][^>]*>""")
 CUT = "[...document.querySelectorAll('pre')].some((block) => block.scrollWidth > block.clientWidth + 1)"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def built(folder: Path) -> Path:
@@ -84,14 +83,14 @@ def every_public_name_has_a_place(site: Path) -> None:
         assert missing == []
 
 
-def pages_fit_a_phone_and_ask_for_nothing(site: Path, browser: str) -> None:
+def pages_fit_a_phone_and_ask_for_nothing(site: Path) -> None:
     """Nor is a line of code cut on a wide screen, in the pages that people wrote."""
     from playwright.sync_api import sync_playwright
 
     asked: list[str] = []
     wide: list[tuple[str, int]] = []
     with sync_playwright() as play:
-        window = play.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        window = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         for width, scheme in ((390, "dark"), (1280, "light")):
             context = window.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
             page = context.new_page()
@@ -118,7 +117,6 @@ def test_the_site_builds_without_a_warning_and_stands_alone(tmp_path: Path) -> N
     code_is_coloured(site)
     punctuation_stays_with_its_formula(site)
     every_public_name_has_a_place(site)
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
+    if CHROMIUM is None:
         pytest.skip("no chromium or chrome is installed")
-    pages_fit_a_phone_and_ask_for_nothing(site, browser)
+    pages_fit_a_phone_and_ask_for_nothing(site)

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterator
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import FRACTION, Open, can_be_read, hundred
 
 from bap_cli.catalogue import catalogue
 from bap_cli.inputs import load
@@ -34,79 +33,30 @@ BITS = {  # Bob guesses one bit, Eve another that goes along with it
     "eve": {"loss": [[0, 1], [1, 0], [0, 1], [1, 0]]},
     "alice": {"lambda": "6/5"},
 }
-Open = Callable[..., Any]
-FRACTION = re.compile(r"\d\s*/\s*\d")
-# the contrast of WCAG between an element's text and the first opaque background behind it
-CONTRAST = """(selector) => {
-  const parts = (c) => c.match(/[\\d.]+/g).map(Number), weights = [0.2126, 0.7152, 0.0722];
-  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const light = (c) => parts(c).slice(0, 3).reduce((s, v, k) => s + linear(v / 255) * weights[k], 0);
-  const ground = (e) => getComputedStyle(e).backgroundColor;
-  return [...document.querySelectorAll(selector)].filter((e) => e.innerText && e.offsetParent).map((e) => {
-    let behind = e;
-    while (behind.parentElement && (parts(ground(behind))[3] ?? 1) < 1) behind = behind.parentElement;
-    const a = light(getComputedStyle(e).color), b = light(ground(behind));
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  });
-}"""
-
-
-@pytest.fixture
-def page_of(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens the report of a problem file; nothing may be complained of."""
-    seen: list[str] = []
-    pages = []
-
-    def show(file: str | Path, width: int = 1280, scheme: str = "light") -> Any:
-        out = tmp_path / "report.html"
-        if not out.exists():
-            assert main(["report", str(file), "-o", str(out)]) == 0
-        page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page.on("console", lambda message: seen.append(message.text))
-        page.on("pageerror", lambda error: seen.append(str(error)))
-        page.goto(out.as_uri())
-        pages.append(page)
-        return page
-
-    yield show
-    for page in pages:
-        page.close()
-    assert seen == []
-
-
-def hundred(share: Fraction) -> str:
-    return f"{round(100 * float(share), 1):g}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["coin_toss", "two_bobs", "prosecutor", "wide"])
 def test_no_fraction_is_seen_on_any_screen_and_nothing_scrolls_sideways(
-    page_of: Open, tmp_path: Path, name: str
+    opened: Open, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "wide.json").write_text(json.dumps(WIDE))
     name = str(tmp_path / "wide.json") if name == "wide" else name
     for width in (390, 1280):
         for scheme in ("light", "dark"):
-            page = page_of(name, width, scheme)
+            page = opened(name, width, scheme)
             words = page.inner_text("#sign")
             assert not FRACTION.search(words), FRACTION.search(words)
             assert "Which line would you sign?" in words
             assert "NaN" not in words
             assert "undefined" not in words
-            assert page.evaluate("document.documentElement.scrollWidth") == width
-            dark = (
-                page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor")
-                != "rgb(255, 255, 255)"
-            )
-            assert dark == (scheme == "dark")
-            parts = "main p, main h2, main h3, main h4, main td, main th, main li, main summary, main dd, main button"
-            assert min(page.evaluate(CONTRAST, parts)) >= 4.5
+            can_be_read(page, width, scheme)
 
 
 @pytest.mark.slow
-def test_harm_is_what_alice_counts_and_not_how_often_somebody_is_right(page_of: Open) -> None:
+def test_harm_is_what_alice_counts_and_not_how_often_somebody_is_right(opened: Open) -> None:
     """The judge's harm is 1 for every conviction: 0.6 after the release, 0 before, 0.3 if everything is known."""
-    page = page_of("prosecutor")
+    page = opened("prosecutor")
     card, words = page.inner_text("#short .figure.eve"), page.inner_text("#sign")
     assert "The judge must not learn too much" in card
     assert "Alice counts 0.6 on average" in card
@@ -118,8 +68,8 @@ def test_harm_is_what_alice_counts_and_not_how_often_somebody_is_right(page_of: 
 
 
 @pytest.mark.slow
-def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
-    page = page_of("two_eves")
+def test_a_loss_has_a_unit_and_a_common_noun_its_article(opened: Open) -> None:
+    page = opened("two_eves")
     cards = page.locator("#short .figure").all_inner_texts()
     assert "The journalist must not learn too much" in cards[1]
     assert "0.5 before the release, 0 with all the data\n\none decision costs at most 5" in cards[1]
@@ -133,36 +83,36 @@ def test_a_loss_has_a_unit_and_a_common_noun_its_article(page_of: Open) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "end"), [(4, " in 100)."), (5, ", or one other."), (6, ", or one of 2 others.")])
-def test_messages_that_are_not_named_are_counted(page_of: Open, tmp_path: Path, size: int, end: str) -> None:
+def test_messages_that_are_not_named_are_counted(opened: Open, tmp_path: Path, size: int, end: str) -> None:
     """At lambda = 0 every state has its own message; the first screen names four of them."""
     wrong = [[int(x != i) for i in range(size)] for x in range(size)]
     places = {"data": {"prior": [f"1/{size}"] * size}, "bob": {"loss": wrong}, "eve": {"loss": wrong}}
     (tmp_path / "places.json").write_text(json.dumps({**places, "alice": {"lambda": 0}}))
-    words = page_of(tmp_path / "places.json").inner_text("#released")
+    words = opened(tmp_path / "places.json").inner_text("#released")
     assert words.startswith(f"One of {size} messages")
     assert words.endswith(end)
 
 
 @pytest.mark.slow
-def test_a_large_proof_is_checked_from_the_banner(page_of: Open, tmp_path: Path) -> None:
+def test_a_large_proof_is_checked_from_the_banner(opened: Open, tmp_path: Path) -> None:
     document = json.loads(json.dumps(WIDE))
     size = 16  # more products than are checked at every move
     document["data"] = {"prior": [f"1/{size}"] * size}
     document["bob"] = {"loss": [[abs(x - i) for i in range(size)] for x in range(size)]}
     document["eve"] = {"loss": [[int(x != j) for j in range(size)] for x in range(size)]}
     (tmp_path / "large.json").write_text(json.dumps(document))
-    page = page_of(tmp_path / "large.json")
+    page = opened(tmp_path / "large.json")
     assert page.inner_text("#verdict").endswith("Not yet checked here: check the proof in this browser.")
     page.click("#verdict button")
     assert page.inner_text("#verdict").startswith("Proved optimal among all mechanisms")
 
 
 @pytest.mark.slow
-def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) -> None:
+def test_the_cards_say_what_the_library_computes(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(BITS))
     loaded = load(str(tmp_path / "p.json"))
     best = solve(loaded.problem, loaded.lam)
-    page = page_of(tmp_path / "p.json")
+    page = opened(tmp_path / "p.json")
     everything, nothing = (evaluate(loaded.problem, release(loaded.problem)) for release in (full, null))
     bob, eve, cost = (page.inner_text(f"#short .figure >> nth={k}") for k in range(3))
     assert f"wrong in {hundred(best.risks.bob)} of 100 decisions" in bob
@@ -176,10 +126,10 @@ def test_the_cards_say_what_the_library_computes(page_of: Open, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(page_of: Open) -> None:
+def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(opened: Open) -> None:
     problem = load("coin_toss").problem
     path = lambda_path(problem)
-    page = page_of("coin_toss")
+    page = opened("coin_toss")
     rows = page.locator("#lines tbody tr")
     assert rows.count() == len(path.pieces)
     for k, piece in enumerate(path.pieces):
@@ -194,8 +144,8 @@ def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(page_of: Open) -
 
 
 @pytest.mark.slow
-def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
-    page = page_of("coin_toss")
+def test_fractions_are_one_key_away_and_printed(opened: Open) -> None:
+    page = opened("coin_toss")
     assert not page.is_visible("#fraction-list")
     page.focus("#fractions summary")
     page.keyboard.press("Enter")
@@ -208,9 +158,9 @@ def test_fractions_are_one_key_away_and_printed(page_of: Open) -> None:
 
 
 @pytest.mark.slow
-def test_several_optimal_mechanisms_are_said_as_such(page_of: Open) -> None:
+def test_several_optimal_mechanisms_are_said_as_such(opened: Open) -> None:
     path = lambda_path(load("coin_toss").problem)
-    page = page_of("coin_toss")
+    page = opened("coin_toss")
     assert uniqueness(path.problem, "1/3").unique
     assert "No other mechanism" in page.inner_text("#several")
     page.fill("#lambda", str(path.breakpoints[0]))
@@ -220,12 +170,12 @@ def test_several_optimal_mechanisms_are_said_as_such(page_of: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_wide_mechanism_is_a_list_without_zeros(page_of: Open, tmp_path: Path) -> None:
+def test_a_wide_mechanism_is_a_list_without_zeros(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "wide.json").write_text(json.dumps(WIDE))
     loaded = load(str(tmp_path / "wide.json"))
     mechanism = solve(loaded.problem, loaded.lam).mechanism
     assert len(mechanism.signals) > 5
-    page = page_of(tmp_path / "wide.json")
+    page = opened(tmp_path / "wide.json")
     rows = {
         row.locator("td").nth(0).inner_text(): row.locator(".chip").all_inner_texts()
         for row in page.locator("#mechanism tbody tr").all()
@@ -238,9 +188,9 @@ def test_a_wide_mechanism_is_a_list_without_zeros(page_of: Open, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_the_page_of_a_bundle_carries_its_hash_and_source(page_of: Open, tmp_path: Path) -> None:
+def test_the_opened_a_bundle_carries_its_hash_and_source(opened: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
-    page = page_of(tmp_path / "d")
+    page = opened(tmp_path / "d")
     manifest = (tmp_path / "d" / "manifest.json").read_bytes()
     words = page.inner_text("#origin")
     assert hashlib.sha256(manifest).hexdigest() in words
@@ -249,11 +199,11 @@ def test_the_page_of_a_bundle_carries_its_hash_and_source(page_of: Open, tmp_pat
 
 
 @pytest.mark.slow
-def test_under_conditions_the_lines_are_those_of_the_conditioned_frontier(page_of: Open, tmp_path: Path) -> None:
+def test_under_conditions_the_lines_are_those_of_the_conditioned_frontier(opened: Open, tmp_path: Path) -> None:
     text = catalogue()["coin_toss"].read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
     loaded = load(str(tmp_path / "p.toml"))
-    page = page_of(tmp_path / "p.toml")
+    page = opened(tmp_path / "p.toml")
     path = lambda_path(loaded.problem, conditions=loaded.conditions)
     shown = [row.locator("td").nth(1).inner_text() for row in page.locator("#lines tbody tr").all()]
     assert shown == [hundred(piece.risks.bob) for piece in path.pieces]
@@ -317,7 +267,7 @@ NOISY = {"knowledge": [["2/3", "1/3"], ["2/3", "1/3"], ["1/5", "4/5"], ["0", "1"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["knows", "knowledge", "own prior"])
-def test_eves_who_know_something_are_told_and_proved(page_of: Open, tmp_path: Path, kind: str) -> None:
+def test_eves_who_know_something_are_told_and_proved(opened: Open, tmp_path: Path, kind: str) -> None:
     document = json.loads(json.dumps(KNOWING))
     if kind == "knowledge":
         del document["eve"][0]["knows"]
@@ -326,7 +276,7 @@ def test_eves_who_know_something_are_told_and_proved(page_of: Open, tmp_path: Pa
         document["eve"][1]["prior"] = ["1/4"] * 4
     (tmp_path / "p.json").write_text(json.dumps(document))
     loaded = load(str(tmp_path / "p.json"))
-    page = page_of(tmp_path / "p.json")
+    page = opened(tmp_path / "p.json")
     for lam in ("1", "1/4", "3"):
         page.fill("#lambda", lam)
         page.keyboard.press("Enter")
@@ -352,10 +302,10 @@ def test_eves_who_know_something_are_told_and_proved(page_of: Open, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_on_a_phone_the_lines_to_sign_need_no_sideways_scroll(page_of: Open, tmp_path: Path) -> None:
+def test_on_a_phone_the_lines_to_sign_need_no_sideways_scroll(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(KNOWING))
     for width in (390, 1280):
-        page = page_of(tmp_path / "p.json", width)
+        page = opened(tmp_path / "p.json", width)
         assert page.evaluate(
             "document.getElementById('lines').scrollWidth <= document.getElementById('lines').clientWidth"
         )
@@ -396,10 +346,10 @@ def test_no_kind_of_condition_is_left_out_of_the_sentences() -> None:
 
 
 @pytest.mark.slow
-def test_conditions_are_promises_on_the_first_screen(page_of: Open, tmp_path: Path) -> None:
+def test_conditions_are_promises_on_the_first_screen(opened: Open, tmp_path: Path) -> None:
     document = BITS | {"conditions": {"exp_epsilon": 4, "max_bob_risk": "2/5"}}
     (tmp_path / "p.json").write_text(json.dumps(document))
-    page = page_of(tmp_path / "p.json", 390)
+    page = opened(tmp_path / "p.json", 390)
     promises = page.locator("#promises li").all_inner_texts()
     assert len(promises) == 2
     assert promises[0] == "On average Bob loses at most 0.4."

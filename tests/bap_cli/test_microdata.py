@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import re
+import shutil
 import sys
 from dataclasses import replace
 from fractions import Fraction as F
@@ -67,6 +68,23 @@ def folder(tmp_path, monkeypatch):
     survey().to_csv("survey.csv", index=False)
     (tmp_path / "study.toml").write_text(STUDY)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of the solved study."""
+    place = tmp_path_factory.mktemp("made")
+    survey().to_csv(place / "survey.csv", index=False)
+    (place / "study.toml").write_text(STUDY)
+    assert main(["microdata", "solve", str(place / "study.toml"), "--out", str(place / "D"), "--no-attackers"]) == 0
+    return place / "D"
+
+
+@pytest.fixture
+def solved(folder, made):
+    """A copy of the folder of the solved study, which a test may change."""
+    shutil.copytree(made, folder / "D")
+    return folder
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -172,14 +190,13 @@ def test_proposals_for_odd_tables_solve_too(folder, capsys, text):
     assert code == 0, err
 
 
-def test_a_rehearsal_is_repeated_and_warned_of(folder, capsys):
-    run(capsys, "solve", "study.toml", "--out", "D")
+def test_a_rehearsal_is_repeated_and_warned_of(solved, capsys):
     texts = []
     for name in ("a.csv", "b.csv"):
         code, _, err = run(capsys, "release", "D", "survey.csv", "-o", name, "--seed", "7", "--keep", "age")
         assert code == 0
         assert "do not publish" in err
-        texts.append((folder / name).read_text())
+        texts.append((solved / name).read_text())
     assert texts[0] == texts[1]
     assert texts[0].splitlines()[0] == "age,rating,faith"
     assert {line.split(",")[0] for line in texts[0].splitlines()[1:]} == {"0-29", "30-100"}
@@ -336,16 +353,15 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
     ],
 )
-def test_the_other_commands_refuse_in_one_line_too(folder, capsys, arguments, words):
-    run(capsys, "solve", "study.toml", "--out", "D")
+def test_the_other_commands_refuse_in_one_line_too(solved, capsys, arguments, words):
     survey(3).assign(rating=99).to_csv("bad.csv", index=False)
     pd.DataFrame({"rating": [1, 2]}).to_csv("short.csv", index=False)
-    (folder / "empty").mkdir()
+    (solved / "empty").mkdir()
     code, _, err = run(capsys, *arguments)
     assert code == 2
     assert err.count("\n") == 1
     assert words in err
-    assert not (folder / "x.csv").exists()
+    assert not (solved / "x.csv").exists()
 
 
 def _forged(folder, changes):
@@ -390,37 +406,35 @@ FORGERIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_changed_folder_releases_nothing(folder, capsys, name):
-    run(capsys, "solve", "study.toml", "--out", "D")
+def test_a_changed_folder_releases_nothing(solved, capsys, name):
     changes = FORGERIES[name]
     if name == "cells":  # nothing but the digest speaks against it
-        document = json.loads((folder / "D" / "study.json").read_text())
+        document = json.loads((solved / "D" / "study.json").read_text())
         changes["study.json"](document)
-        (folder / "D" / "study.json").write_text(json.dumps(document))
+        (solved / "D" / "study.json").write_text(json.dumps(document))
     else:
-        _forged(folder, changes)
+        _forged(solved, changes)
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert "does not prove its optimum" in err
-    assert not (folder / "out.csv").exists()
+    assert not (solved / "out.csv").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["study.json", "mechanism.json", "certificate.json", "result.json", "prior.json"])
-def test_files_of_two_folders_prove_nothing(folder, capsys, name):
-    run(capsys, "solve", "study.toml", "--out", "D")
+def test_files_of_two_folders_prove_nothing(solved, capsys, name):
     for k, change in enumerate(
         [("0-1", "squared"), ("[0, 30, 100]", "[0, 40, 60, 100]"), ("holdout = 0", "holdout = 0.5")]
     ):
-        (folder / "study.toml").write_text(STUDY.replace(*change))
+        (solved / "study.toml").write_text(STUDY.replace(*change))
         run(capsys, "solve", "study.toml", "--out", f"D{k}", "--no-attackers")
-        mine = (folder / "D" / name).read_bytes()
-        if (theirs := (folder / f"D{k}" / name).read_bytes()) != mine:
-            (folder / "D" / name).write_bytes(theirs)
+        mine = (solved / "D" / name).read_bytes()
+        if (theirs := (solved / f"D{k}" / name).read_bytes()) != mine:
+            (solved / "D" / name).write_bytes(theirs)
             code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
             assert (code, out, len(err.splitlines())) == (1, "", 1), (name, change)
-            assert not (folder / "out.csv").exists()
-            (folder / "D" / name).write_bytes(mine)
+            assert not (solved / "out.csv").exists()
+            (solved / "D" / name).write_bytes(mine)
 
 
 @pytest.mark.parametrize(
@@ -434,11 +448,10 @@ def test_a_column_that_cannot_be_kept_is_refused_before_solving(folder, capsys, 
     assert not (folder / "D").exists()
 
 
-def test_numbers_of_a_csv_file_are_numbers_in_parquet(folder, capsys):
-    run(capsys, "solve", "study.toml", "--out", "D")
+def test_numbers_of_a_csv_file_are_numbers_in_parquet(solved, capsys):
     code, _, err = run(capsys, "release", "D", "survey.csv", "-o", "out.parquet")
     assert (code, err) == (0, "")
-    out = pd.read_parquet(folder / "out.parquet")
+    out = pd.read_parquet(solved / "out.parquet")
     assert out["rating"].dtype == "int64"
     assert set(out["faith"].dropna()) <= {"none", "some"}
 
@@ -458,9 +471,7 @@ def test_an_exact_study_needs_an_exact_proof(folder, capsys):
 @pytest.mark.parametrize(
     "place", ["states", "rows", "levels", "probability", "reply_of", "groups", "replies", "a float", "eves"]
 )
-def test_tables_that_do_not_fit_each_other_prove_nothing(folder, capsys, place):
-    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
-
+def test_tables_that_do_not_fit_each_other_prove_nothing(solved, capsys, place):
     def mechanism(document):
         row = document["rows"][-1]
         row[{"rows": 0, "levels": 1, "probability": -1, "a float": -1}[place]] = 0.25 if place == "a float" else 10**6
@@ -479,7 +490,7 @@ def test_tables_that_do_not_fit_each_other_prove_nothing(folder, capsys, place):
             part["states"][-1] = 10**6
 
     own = place in ("rows", "levels", "probability", "a float")
-    _forged(folder, {"mechanism.json": mechanism} if own else {"certificate.json": change})
+    _forged(solved, {"mechanism.json": mechanism} if own else {"certificate.json": change})
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert "does not prove its optimum" in err
@@ -599,9 +610,8 @@ BOMBS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
-def test_short_folders_do_not_ask_for_endless_work(folder, capsys, name):
-    run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+def test_short_folders_do_not_ask_for_endless_work(solved, capsys, name):
     changes, expected = BOMBS[name]
-    _forged(folder, changes)
+    _forged(solved, changes)
     code, out, err = run(capsys, "release", "D", "survey.csv", "-o", "out.csv")
     assert (code, out, len(err.splitlines())) == (expected, "", 1)

@@ -4,12 +4,13 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import Open
 from hypothesis import given, settings
 from strategies import knowing_problems
 
@@ -47,36 +48,6 @@ HOSTILE = {
     "eve": {"decisions": ["<!-- <script>", "]]>"], "loss": [[0, 3], [2, 0], [0, 1], [1, 0], [0, 1], [4, 0]]},
     "alice": {"lambda": "2/5"},
 }
-
-
-Open = Callable[..., Any]
-
-
-@pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens the report of a problem file; afterwards nothing was complained of, asked of the network, or alerted."""
-    seen: list[str] = []
-    pages = []
-
-    def watch(page: Any, address: str) -> None:
-        page.on("console", lambda message: seen.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: seen.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (seen.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url != address and seen.append(f"request: {request.url}"))
-
-    def show(file: str | Path, *options: str, width: int = 1000, height: int = 900) -> Any:
-        out = tmp_path / "report.html"
-        assert main(["report", str(file), "-o", str(out), *options]) == 0
-        page = chromium.new_page(viewport={"width": width, "height": height})
-        pages.append(page)
-        watch(page, out.as_uri())
-        page.goto(out.as_uri())
-        return page
-
-    yield show
-    for page in pages:
-        page.close()
-    assert seen == []
 
 
 def shown(page: Any, number: str) -> Fraction:

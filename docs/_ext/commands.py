@@ -1,10 +1,12 @@
 """The reference of the command is what `bap COMMAND --help` says: it is written once, in the program.
 
 The line `<!-- commands -->` of a page is replaced by a section for each command, with its sentences and its options.
+Options that all commands of a group have are listed once, before them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -12,30 +14,55 @@ import typer
 MARK = "<!-- commands -->"
 
 
-def sections(command: Any, *words: str) -> list[str]:
-    """Markdown for a command, or for all commands of a group."""
-    if hasattr(command, "list_commands"):
-        context = typer.Context(command)
-        return [line for name in command.list_commands(context)
-                for line in sections(command.get_command(context, name), *words, name)]  # fmt: skip
-    arguments, options = [], []
+def parts(command: Any) -> dict[str, Any]:
+    """The commands of a group, by name; none for a command."""
+    if not hasattr(command, "list_commands"):
+        return {}
+    context = typer.Context(command)
+    return {name: command.get_command(context, name) for name in command.list_commands(context)}
+
+
+def options(command: Any) -> list[str]:
+    """A line for each option: its names and what it is for."""
+    lines = []
     for part in command.params:
-        if part.param_type_name == "argument":
-            arguments.append(part.metavar)
-            continue
-        names = "`, `".join([*part.opts, *part.secondary_opts])
-        usual = f" (default: {part.default})" if part.default not in (None, True, False) else ""
-        options.append(f"- `{names}{f' {part.metavar}' if part.metavar else ''}`: {part.help}{usual}")
-    said = [" ".join(paragraph.split()) for paragraph in (command.help or "").split("\n\n")]
-    title = " ".join(["bap", *words, *arguments])
-    return [f"### `{title}`", *said, "\n".join(options)]
+        if part.param_type_name == "option":
+            names = "`, `".join([*part.opts, *part.secondary_opts])
+            usual = "" if part.default is None or isinstance(part.default, bool) else f" (default: {part.default})"
+            lines.append(f"- `{names}{f' {part.metavar}' if part.metavar else ''}`: {literal(part.help)}{usual}")
+    return lines
+
+
+def literal(text: str) -> str:
+    """Options inside a sentence are set as code: two hyphens would become a dash."""
+    return re.sub(r"(?<![`\w-])(--[a-z-]+)", r"`\1`", text)
+
+
+def section(command: Any, words: tuple[str, ...], known: list[str]) -> list[str]:
+    """Markdown for one command, without the options that are known already."""
+    said = [literal(" ".join(paragraph.split())) for paragraph in (command.help or "").split("\n\n")]
+    arguments = [part.metavar for part in command.params if part.param_type_name == "argument"]
+    own = [line for line in options(command) if line not in known]
+    return [f"### `{' '.join(['bap', *words, *arguments])}`", *said, "\n".join(own)]
 
 
 def reference() -> str:
     """All commands, in the order of `bap --help`."""
     from bap_cli.app import app
 
-    return "\n\n".join(filter(None, sections(typer.main.get_command(app))))
+    out: list[str] = []
+    for name, command in parts(typer.main.get_command(app)).items():
+        below = parts(command)
+        if not below:
+            out += section(command, (name,), [])
+            continue
+        lists = [options(one) for one in below.values()]
+        shared = [line for line in lists[0] if all(line in lines for lines in lists)]
+        if shared:
+            out += [f"### `bap {name} COMMAND`", "All of these commands have:", "\n".join(shared)]
+        for word, one in below.items():
+            out += section(one, (name, word), shared)
+    return "\n\n".join(filter(None, out))
 
 
 def insert(app: Any, name: str, source: list[str]) -> None:

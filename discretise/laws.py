@@ -99,10 +99,10 @@ def scalar_law(law: Any, field: str, rule: str) -> None:
 
 @contextmanager
 def known_quantiles() -> Iterator[None]:
-    """Quantiles of invgauss and others, far out, end in an error of the library that scipy.stats calls."""
+    """Quantiles of invgauss, yulesimon and others, far out, end in errors of scipy.stats or of what it calls."""
     try:
         yield
-    except OverflowError:
+    except (OverflowError, RuntimeError):
         rule = "has quantiles that scipy.stats cannot compute: use discretise.sample, which needs none"
         raise InputError("prior or likelihood", None, rule) from None
 
@@ -144,7 +144,7 @@ class Likelihood:
             x = np.sort(np.array([float(d.ppf(q)) for d in alone for q in (0.2, 0.5, 0.9)]))[None, :]
             same = np.allclose(few.cdf(x), np.array([d.cdf(x[0]) for d in alone]), rtol=1e-12, atol=1e-15)
             return self.given(self.thetas[:, None]) if same else None
-        except (TypeError, ValueError, ArithmeticError, AttributeError, IndexError, Warning):
+        except (TypeError, ValueError, ArithmeticError, RuntimeError, AttributeError, IndexError, Warning):
             return None
 
     def table(self, name: str, x: Array) -> Array:
@@ -190,8 +190,7 @@ class Likelihood:
         mass = np.where(below[:, 1:] < 0.5, np.diff(below, axis=1), -np.diff(above, axis=1))
         unknown = self.thetas[np.isnan(mass).any(axis=1)]
         if len(unknown):
-            rule = "is no distribution of scipy.stats: its parameters must be allowed for every value of the prior"
-            raise InputError(f"likelihood({unknown[0]:.6g})", None, rule)
+            raise _no_law(unknown[0])
         return np.maximum(mass, 0.0)
 
     def atoms(self, weights: Array, exact: bool = True, deep: bool = True) -> tuple[Array, float]:
@@ -238,6 +237,11 @@ class Likelihood:
         lattice = (np.arange(np.floor(low) - 1, np.ceil(high) + 1.5)[:, None] + shifts).ravel()
         beyond = float(below[lower] + above[upper])
         return np.unique(lattice[(lattice >= low) & (lattice <= high)]), beyond
+
+
+def _no_law(theta: float) -> InputError:
+    rule = "is no distribution of scipy.stats: its parameters must be allowed for every value of the prior"
+    return InputError(f"likelihood({theta:.6g})", None, rule)
 
 
 def _check_sums(laws: list[Any], terms: float) -> None:
@@ -319,6 +323,8 @@ def predictive(likelihood: Likelihood, weights: Array, deep: bool = False) -> Pr
     few = Likelihood(likelihood.given, likelihood.thetas[_few(likelihood.thetas)], likelihood)
     x = np.unique([few.table(name, _LEVELS) for name in ("ppf", "isf")])
     x = x[np.isfinite(x)]
+    if not len(x):
+        raise _no_law(few.thetas[0])
     x = x[np.unique(np.linspace(0, len(x) - 1, _SCAN).astype(int))]
     if deep:
         far = np.ravel([few.table(name, _DEEP) for name in ("ppf", "isf")])

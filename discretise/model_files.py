@@ -47,8 +47,8 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: operator.pow,
+    ast.Div: np.divide,  # by zero, as a root of a negative number, gives a parameter that no law allows
+    ast.Pow: np.power,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
@@ -207,7 +207,8 @@ def _likelihood(table: Any) -> Callable[[Any], Any]:
         raise InputError("likelihood", None, 'must depend on theta: give a parameter such as "theta" or "1 / theta"')
 
     def likelihood(theta: Any) -> Any:
-        return family(**{key: value(theta) for key, value in parts.items()})
+        with np.errstate(all="ignore"):
+            return family(**{key: value(theta) for key, value in parts.items()})
 
     return likelihood
 
@@ -225,7 +226,8 @@ def _expression(value: Any, field: str) -> Callable[[Any], Any]:
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     if level:
         raise InputError(field, value, f"has more than {_DEEPEST} operations within each other")
-    _evaluate(tree, 1.0, field, value)
+    with np.errstate(all="ignore"):
+        _evaluate(tree, 1.0, field, value)
     return lambda theta: _evaluate(tree, theta, field, value)
 
 

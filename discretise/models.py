@@ -47,6 +47,7 @@ from discretise.losses import (
     loss_table,
     names,
 )
+from discretise.pace import patient
 from discretise.tails import check_finite, check_reach
 from gaussian.arrays import Array
 
@@ -155,6 +156,7 @@ class _Tables:
         return float(bob.max(axis=1).sum()), sum(float(eve[:, g].max(axis=1).sum()) for g in groups)
 
 
+@patient()
 def model(
     prior: Any,
     likelihood: Callable[[Any], Any],

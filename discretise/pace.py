@@ -2,14 +2,15 @@
 
 The values of some laws of scipy.stats (levy_stable) are integrals and the quantiles of others (ksone) searches,
 thousands of times slower than those of a closed form. Tables are made in parts, and how slow they are is measured on
-the first entries. All of a model may take a minute of computing. The clock is that of the thread: a busy machine is not
-a slow law.
+the first entries. Reading and bracketing a model may each take half a minute of computing. The clock is that of the
+thread: a busy machine is not a slow law.
 """
 
 from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,16 +24,18 @@ from gaussian.arrays import Array
 _AT_ONCE = 1000  # numbers that are made without looking at the clock
 _PATIENCE = 20.0  # seconds that a table may take if no time limit was set
 _STEP = 0.2  # seconds between two looks at the clock
-_LONGEST = 60.0  # seconds that a model may take likewise
+_LONGEST = 30.0  # seconds that a model may take likewise
 _BEGUN: ContextVar[float] = ContextVar("begun", default=math.inf)
 
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """Inside, `wait` counts the time."""
-    token = _BEGUN.set(time.thread_time())
+    """Inside, `wait` counts the time, from the outermost of several; what overflows is refused, not warned of."""
+    token = _BEGUN.set(min(_BEGUN.get(), time.thread_time()))
     try:
-        yield
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
     finally:
         _BEGUN.reset(token)
 
@@ -58,7 +61,7 @@ def paced(part: Callable[[int, int], Array], count: int, width: int, law: object
         end = min(count, done + size)
         out.append(part(done, end))
         done = end
-        check()
+        wait()
         passed = time.thread_time() - begun
         left = passed / done * (count - done)
         if left > _PATIENCE and passed > _STEP and remaining() == math.inf:

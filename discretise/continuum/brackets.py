@@ -174,7 +174,7 @@ def model_bracket(
     value = bob - weight * eve
     lower = found.bound - error - spare[0]
     upper = value + error + weight * spare[1]
-    if lower > upper:
+    if not lower <= upper:  # not a number is no end either
         text = f"exceeds the upper end {upper:.17g} by more than the error {error:.1e}: nothing is claimed"
         raise InputError("lower end", f"{lower:.17g}", text)
     one_error = law.errors(0.0), law.errors(1.0)

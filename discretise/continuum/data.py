@@ -23,7 +23,8 @@ from gaussian.arrays import Array
 _TAILS = 10.0 ** -np.arange(1, 17)
 _QUANTILES = np.concatenate([_TAILS[::-1], np.linspace(0.2, 0.8, 7), 1 - _TAILS[:15]])
 _MOST_ATOMS = 200_000
-_MOST_DECISIONS = 300  # the time grows with their square: 100 take a minute
+_MOST_DECISIONS = 300
+_MOST_REPLIES = 6_000  # a game has a dense square matrix of this size: 0.3 GB, a few of them at once
 _FADED = 1e-17
 _LEAST_POWER = 1.05  # sums of k^-a with a this close to 1 cannot be told from infinite ones
 _OFF = 1e-6  # a larger miss is not rounding: the likelihood is not what it claims to be; a far tail is known roughly
@@ -36,6 +37,10 @@ def law_of_data(problem: GriddedProblem, tell: Callable[[str], None] = lambda _:
     if count > _MOST_DECISIONS:
         rule = f"must be at most {_MOST_DECISIONS}: take fewer, and bob_lipschitz and eve_lipschitz for those between"
         raise InputError("decisions of all agents", count, rule)
+    replies = len(decisions) * (count - len(decisions))
+    if replies > _MOST_REPLIES:
+        rule = f"must be at most {_MOST_REPLIES}: take fewer, and bob_lipschitz and eve_lipschitz for those between"
+        raise InputError("Bob's decisions times Eves' decisions", replies, rule)
     eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks or (np.zeros(0), np.zeros(0))
     unbounded = not (isinstance(loss, ZeroOne) and all(eve.bounded for eve in eves))
     points = (problem.points.values, problem.points.weights) if problem.points.exact else None

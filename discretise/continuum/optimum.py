@@ -107,7 +107,7 @@ def _game(law: DataLaw, masses: Array, lam: float) -> tuple[Array, Array]:
     some = masses[heavy]
     p = some[:, 0]
     B, E = np.maximum(some[:, 1 : 1 + b], 0.0) / p[:, None], np.maximum(some[:, 1 + b :], 0.0) / p[:, None]
-    found = solve_game(p / p.sum(), B, E, law.groups, lam, stoppable=False)
+    found = solve_game(p / p.sum(), B, E, law.groups, lam, progress=lambda *_: wait(), stoppable=False)
     u = Arrays(p, B, E, law.groups).on_simplex(found.u, lam)
     rows = np.zeros((len(masses), b))
     best = (masses[:, 1 : 1 + b] - masses[:, 1 + b :] @ u.T).argmin(axis=1)

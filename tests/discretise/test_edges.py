@@ -10,6 +10,7 @@ from scipy import stats
 from bap_cli.main import main
 from bap_lp import InputError
 from discretise import bracket, model, zero_one
+from discretise.model_files import model_from_dict
 from discretise.pace import paced
 
 TESTS = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
@@ -106,3 +107,29 @@ def test_a_rule_has_no_region_that_nobody_will_ever_see():
     found = bracket(made)
     assert found.width < 1e-9
     assert found.describe() == "release 4 when x > 0.948888, else 2"
+
+
+def test_a_game_that_would_fill_the_memory_is_refused_before_anything_is_integrated():
+    grid = np.linspace(-3, 3, 149)
+    made = model(stats.norm(), stats.norm, "squared", "squared", bob_decisions=grid, eve_decisions=grid)
+    with pytest.raises(InputError, match="Bob's decisions times Eves' decisions = 22201 must be at most 6000"):
+        bracket(made)
+
+
+def test_reading_a_model_that_takes_long_is_refused_too(monkeypatch):
+    monkeypatch.setattr("discretise.pace._LONGEST", 0.0)
+    with pytest.raises(InputError, match="model takes more than 0 s of computing"):
+        model(stats.norm(), stats.norm, zero_one(0), zero_one(0.5), **TESTS)
+
+
+def test_quantiles_that_scipy_cannot_find_are_refused():
+    with pytest.raises(InputError, match=r"quantiles that scipy\.stats cannot compute"):
+        model(stats.gamma(3), stats.yulesimon, zero_one(2), zero_one(2), **TESTS)
+
+
+@pytest.mark.parametrize("loc", ["theta ** 0.5", "1 / (theta - theta)", "sqrt(theta)", "exp(exp(100 * theta))"])
+def test_a_parameter_that_is_no_number_is_refused_without_a_warning(loc):
+    agent = {"loss": "0-1", "thresholds": [0]}
+    document = {"prior": {"name": "norm"}, "likelihood": {"name": "norm", "loc": loc}, "bob": agent, "eve": agent}
+    with pytest.raises(InputError, match=r"likelihood\(.*\) is no distribution of scipy\.stats"):
+        model_from_dict(document)

@@ -7,6 +7,7 @@ Options that all commands of a group have are listed once, before them.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -71,7 +72,13 @@ def insert(app: Any, name: str, source: list[str]) -> None:
         source[0] = source[0].replace(MARK, reference())
 
 
+def outdated(app: Any, env: Any, added: Any, changed: Any, removed: Any) -> list[str]:
+    """The page depends on the program, so it is read again in every build."""
+    return [name for name in env.found_docs if MARK in Path(env.doc2path(name)).read_text(encoding="utf-8")]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("source-read", insert)
+    app.connect("env-get-outdated", outdated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bap_sdc.records.study import Study
 
 _POINTS = 17  # optima, if not every piece is found
+_SEEN = Fraction(1, 500)  # of R_B without a release: nearer than this, two frontiers are one line in a picture
 _JUDGED = 12  # lines that are always judged on held-out records; more, if the table is small
 _WORK = 40_000  # record types times lines
 _LARGEST, _ROUNDING = 4**15, 1e-9  # of lam that is searched for, and of the risks in floats on the way
@@ -51,6 +52,7 @@ class StudyLine:
         risks: R_B and R_E.
         eves: every Eve's own risk.
         audit: its audit on held-out records, without learned attackers, if it was asked for.
+        solution: the solution at a single point, which need not be found again.
     """
 
     start: Number
@@ -58,6 +60,7 @@ class StudyLine:
     risks: Risks
     eves: tuple[Number, ...]
     audit: Audit | None = None
+    solution: StudySolution | None = field(default=None, repr=False, compare=False)
 
     @property
     def lam(self) -> Number:
@@ -158,7 +161,8 @@ class StudyPath(Tabular):
         lines = list(self.lines)
         for count, k in enumerate(sorted(chosen)):
             progress(f"held-out records: line {count + 1} of {len(chosen)}")
-            lines[k] = replace(lines[k], audit=study.solve(lines[k].lam).audit(attackers=()))
+            found = lines[k].solution or study.solve(lines[k].lam)
+            lines[k] = replace(lines[k], audit=found.audit(attackers=()))
         return replace(self, lines=tuple(lines))
 
     def document(self) -> dict[str, Any]:
@@ -231,7 +235,7 @@ def study_path(
     tell = progress or (lambda _: None)
     with time_limited(time_limit):
         if study.conditions is not None or any(spy.informed > 1 for spy in study.spies):
-            return _points(study, tell)
+            return _points(study, tell, workers, client)
         from bap_sdc.records.optimum.part_paths import record_path
 
         program = study.program.lifted()
@@ -299,8 +303,13 @@ def lam_within_gain(
     return high
 
 
-def _points(study: Study, tell: Progress) -> StudyPath:
-    """Optima at some lam, refined where V is known least, until the time or the number is up."""
+def _points(study: Study, tell: Progress, workers: Workers, client: Any) -> StudyPath:
+    """Optima at some lam, refined where V is known least, until nobody sees it, or the time or the number is up.
+
+    The many draws of an informed Eve are solved in floats, whose bounds are proved too.
+    """
+    exact = False if study.conditions is None else None
+    enough = float(_SEEN * public(EXACT.number(extremes_of(study.program)[1][0])))
     tie = _tie(study, "calibrated") or _tie(study, "as is") or 1
     found: dict[Any, StudySolution] = {}
     wanted = [0 * tie, tie, 4 * tie]
@@ -309,16 +318,17 @@ def _points(study: Study, tell: Progress) -> StudyPath:
         try:
             for lam in wanted:
                 tell(f"every lambda: optimum {len(found) + 1} of at most {_POINTS}")
-                found[lam] = study.solve(lam)
+                found[lam] = study.solve(lam, exact, workers=workers, client=client)
         except OutOfTime:
             if len(found) < 2:
                 raise
             break
         width, lam = max((_unknown(found[a], found[b]) for a, b in pairwise(sorted(found))), key=lambda pair: pair[0])
-        if width <= 0 or lam in found:
+        lam = Fraction(f"{float(lam):.6g}")
+        if width <= enough or lam in found:
             break
         wanted = [lam]
-    lines = [StudyLine(lam, lam, one.risks, one.eves) for lam, one in sorted(found.items())]
+    lines = [StudyLine(lam, lam, one.risks, one.eves, None, one) for lam, one in sorted(found.items())]
     nulls = next(iter(found.values())).nulls
     width = max(_unknown(found[a], found[b])[0] for a, b in pairwise(sorted(found)))
     return StudyPath(study, tuple(lines), nulls, width, whole=False)

@@ -51,6 +51,11 @@ class Prices:
         own = {"min_eve_risk": self.eve, "max_bob_risk": self.bob}
         return own[name] if name in own else self.floors.get(int(name.removeprefix("floor ")), EXACT.zero)
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells these prices from others."""
+        return *sorted(self.floors.items()), self.eve, self.bob
+
     def weights(self, study: Study, lam: Any) -> tuple[list[Any], Any]:
         """The weight of every Eve in R_E at these prices, and lam; without prices, those of the study."""
         own = [EXACT.number(spy.weight) for spy in study.spies]

@@ -4,7 +4,7 @@ For a secret with spread a the cost of publishing level l for truth t in column 
 L_k(t,.)) / a, and the best meeting level of two records is found column by column:
     d(x,y) = sum_k min_l T(x; x_k, l) + T(y; y_k, l).
 So the cost of all pairs is a sum of look-ups, whatever the number of decisions. If exact, all T have one unit, and
-are integers.
+are integers. If only some decisions may be sent, losses are laid out decision by decision.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bap_sdc.records.optimum.program import RecordProgram
 
 _TIE = 1e-11  # of the largest cost, in floats
 _FITS = 2.0**52
+_BLOCK = 1 << 20  # entries of a table of sums
 
 
 class ColumnTables:
@@ -93,6 +94,37 @@ class ColumnLosses:
         """All (x, i) such that record x of this side has its least loss at decision i, sorted by x."""
         tables = self.tables
         return tables.decisions([t[at] <= tables.tie for t, at in zip(tables.tables, self.places[side], strict=True)])
+
+
+class KeptLosses(ColumnLosses):
+    """The same where only some decisions may be sent: losses by decision, the least of every record subtracted."""
+
+    def __init__(
+        self, tables: ColumnTables, codes: tuple[Array, Array], kinds: tuple[Array, Array], kept: Array
+    ) -> None:
+        self.tables, self.kept, levels = tables, kept, np.unravel_index(kept, tables.levels)
+        self.places = tables.place(codes[0], kinds[0]), tables.place(codes[1], kinds[1])
+        self.rates = (tables.rates[kinds[0]], tables.rates[kinds[1]])
+        whole = [sum(t[p][:, i] for t, p, i in zip(tables.tables, own, levels, strict=True)) for own in self.places]
+        self.rows = [table - table.min(axis=1)[:, None] for table in whole]
+        left, right = self.rows
+        step = max(1, _BLOCK // max(1, right.size))
+        cuts = range(0, len(left), step)
+        self.cost = np.concatenate([(left[k : k + step, None] + right[None]).min(axis=2) for k in cuts])
+
+    def tied(self, row: Array, column: Array) -> tuple[Array, Array]:
+        pairs, decisions = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        step = max(1, _BLOCK // len(self.kept))
+        for cut in range(0, len(row), step):
+            total = self.rows[0][row[cut : cut + step]] + self.rows[1][column[cut : cut + step]]
+            k, at = np.nonzero(total <= total.min(axis=1)[:, None] + self.tables.tie)
+            pairs.append(k + cut)
+            decisions.append(self.kept[at])
+        return np.concatenate(pairs), np.concatenate(decisions)
+
+    def alone(self, side: int) -> tuple[Array, Array]:
+        x, at = np.nonzero(self.rows[side] <= self.tables.tie)
+        return x, self.kept[at]
 
 
 def _whole(values: Array) -> Array:

@@ -43,6 +43,7 @@ from bap_sdc.records.optimum.risks import record_lam, summed
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
 _HOW = "components with priced decisions"
 _AGAIN = 200_000  # record types times decisions up to which a wide gap of floats is closed exactly, in seconds
+TINY = 1e-300
 _PAIRS = True  # whether parts with one Eve of two guesses are solved by pairs; tests compare the two ways
 
 
@@ -106,10 +107,7 @@ def _finished(program: RecordProgram, lam: float, parts: list[RecordComponent], 
         order = np.argsort(part.row, kind="stable")
         row, decision, rho = part.row[order], part.decision[order], part.rho[order]
         mass = program.p[part.states][row]
-        place = np.arange(len(row)) - np.searchsorted(row, row)
-        q = np.zeros((len(part.states), int(place.max()) + 1))
-        q[row, place] = floats(rho / (mass if is_exact(rho) else floats(mass)))
-        channel = on_grid(q / q.sum(axis=1, keepdims=True))[row, place]
+        channel = rows_on_grid(row, floats(rho / (mass if is_exact(rho) else floats(mass))))
         kept = np.flatnonzero(channel)
         replies = None
         if part.replies is not None:
@@ -120,6 +118,14 @@ def _finished(program: RecordProgram, lam: float, parts: list[RecordComponent], 
         rho = mass[kept] * lifted(channel[kept])
         done.append(RecordComponent(part.states, row[kept], decision[kept], rho, part.groups, replies))
     return conclude_records(program, lam, done, bound_of(program, done, EXACT.number(lam)), how, False)
+
+
+def rows_on_grid(row: Array, q: Array) -> Array:
+    """Probabilities of sorted rows in multiples of 2^-52, so that every row sums to one exactly."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    wide = np.zeros((int(row.max()) + 1, int(place.max()) + 1))
+    wide[row, place] = q
+    return on_grid(wide / np.maximum(wide.sum(axis=1, keepdims=True), TINY))[row, place]
 
 
 def _solved(
@@ -202,6 +208,7 @@ class PricedTask:
     widths: Array
     lam: Any
     places: Array
+    kept: Array | None = None  # the decisions that may be sent; v and the replies are then of no use
 
     @property
     def effort(self) -> float:
@@ -213,21 +220,33 @@ class PricedTask:
 
         levels = tuple(table.shape[1] for table in self.losses)
         relative = [table - table.min(axis=1)[:, None] for table in self.losses]
+        table = laid_out([floats(part) for part in relative], self.codes)
+        kept = np.arange(table.shape[1]) if self.kept is None else self.kept
+        table = table[:, kept]
+        base = field_of(self.p).zeros(len(self.p))  # the least loss that is left, where decisions are missing
 
         def entries(x: Array, i: Array) -> Array:
-            out = field_of(self.p).zeros(len(x))
-            for k, level in enumerate(np.unravel_index(i, levels)):
+            out = -base[x]
+            for k, level in enumerate(np.unravel_index(kept[i], levels)):
                 out = out + relative[k][self.codes[x, k], level]
             return out
 
-        table = np.zeros((len(self.p), 1))
-        for k, part in enumerate(relative):
-            table = (table[:, :, None] + floats(part)[self.codes[:, k]][:, None, :]).reshape(len(table), -1)
+        if self.kept is not None:
+            base = entries(np.arange(len(table)), table.argmin(axis=1))
+            table = table - table.min(axis=1)[:, None]
         program = PricedProgram(self.p, table, entries, self.group, self.loss, self.widths, self.lam, self.places)
         found = solve_priced(program)
         inside = np.arange(self.loss.shape[2]) < self.widths[:, None]
         replies = TabledReplies(found.u[:, inside], np.arange(len(found.u)))
-        return PartAnswer(found.state, found.decision, found.rho, found.v, replies)
+        return PartAnswer(found.state, kept[found.decision], found.rho, found.v, replies)
+
+
+def laid_out(tables: list[Array], codes: Array) -> Array:
+    """The sum over columns for every record and every decision, in floats."""
+    out = np.zeros((len(codes), 1))
+    for k, table in enumerate(tables):
+        out = (out[:, :, None] + table[codes[:, k]][:, None, :]).reshape(len(codes), -1)
+    return out
 
 
 def _priced_task(

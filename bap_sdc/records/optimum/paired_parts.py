@@ -16,7 +16,7 @@ from flint import fmpq
 
 from bap_lp.engines.compact.ties import weight_at
 from bap_lp.rational import EXACT, Array, is_exact, objects
-from bap_sdc.records.optimum.columns import ColumnLosses, ColumnTables
+from bap_sdc.records.optimum.columns import ColumnLosses, ColumnTables, KeptLosses
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.transport import Pairing, solve_pairs
 
@@ -183,7 +183,8 @@ class PairedTask:
     """What a worker needs to solve one part: the records of both sides one after the other.
 
     cut: how many lose by guess 0. codes, kinds: published levels and secret of each. p, spread: p(x) and a(x). places:
-    the numbers of (x, 0) among the fixed weights.
+    the numbers of (x, 0) among the fixed weights. kept: the decisions that may be sent, all of them if None; v and the
+    replies are then of no use.
     """
 
     tables: ColumnTables
@@ -194,6 +195,7 @@ class PairedTask:
     spread: Array
     places: Array
     lam: Any
+    kept: Array | None = None
 
     @property
     def effort(self) -> float:
@@ -203,7 +205,8 @@ class PairedTask:
         halves = slice(0, self.cut), slice(self.cut, None)
         left, right = halves
         tables, lam = self.tables, self.lam * self.tables.unit
-        losses = ColumnLosses(tables, (self.codes[left], self.codes[right]), (self.kinds[left], self.kinds[right]))
+        sides = (self.codes[left], self.codes[right]), (self.kinds[left], self.kinds[right])
+        losses = ColumnLosses(tables, *sides) if self.kept is None else KeptLosses(tables, *sides, self.kept)
         supply = self.p * self.spread
         found = paired_optimum(losses, (supply[left], supply[right]), lam, (self.places[left], self.places[right]))
         pairing = found.pairing if is_exact(self.p) else _proved(found.pairing, losses.cost, lam)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bap_sdc.count_tables.comparisons import compare_tables
     from bap_sdc.count_tables.problems import TableProblem, counts
+    from bap_sdc.records.agents import Eve
     from bap_sdc.records.data.tables import read_table
     from bap_sdc.records.files import load_study
     from bap_sdc.records.optimum.optimise import optimise
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bap_sdc.records.release.estimates import ReleaseEstimates, estimates
     from bap_sdc.records.release.published import PublishedChannel
     from bap_sdc.records.solution import StudySolution
-    from bap_sdc.records.study import Eve, Study
+    from bap_sdc.records.study import Study
 
 __all__ = [
     "Eve",
@@ -50,7 +51,8 @@ _MODULES = {
     "records.release.estimates": "ReleaseEstimates estimates",
     "records.release.published": "PublishedChannel",
     "records.solution": "StudySolution",
-    "records.study": "Eve Study",
+    "records.agents": "Eve",
+    "records.study": "Study",
 }
 _HOMES = {name: f"bap_sdc.{module}" for module, names in _MODULES.items() for name in names.split()}
 

@@ -27,22 +27,24 @@ from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import Array, InputError, array, number, public, text
+from bap_sdc.records.agents import Spy, Target
 from bap_sdc.records.audit.audit import counted_types
 from bap_sdc.records.certificates import (
     probabilities_document,
     proof_document,
+    proof_from_document,
     read_optimum,
     read_probabilities,
     value_of,
 )
-from bap_sdc.records.conditions.proof import proof_from_document
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
-from bap_sdc.records.solution import StudySolution, conditioned_solution, solution_of
-from bap_sdc.records.study import Spy, Study, Target
+from bap_sdc.records.solution import StudySolution
+from bap_sdc.records.solved import conditioned_solution, solution_of
+from bap_sdc.records.study import Study
 
 FORMAT = "bap microdata 2"
 PUBLIC = ("study.json", "mechanism.json", "result.json")

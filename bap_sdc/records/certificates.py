@@ -11,15 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.tables import long_number, proof_table, read_proof_table
 from bap_lp.rational import EXACT, Array, is_exact, number, objects, public, text
-from bap_sdc.records.conditions.proof import StudyProof
+from bap_sdc.records.conditions.parts import Prices, StudyPart, priced_program
+from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof
+from bap_sdc.records.conditions.stated import COUPLING
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies
+
+if TYPE_CHECKING:
+    from bap_sdc.records.study import Study
 
 _CLAIMS = ("value", "bob", "eve", "bound", "gap")
 _KEYS = {"numbers", "lambda", *_CLAIMS, "eves", "columns", "method", "components"}
@@ -162,3 +168,54 @@ def positions(values: Any, count: int) -> Array:
     if values and not (min(values) >= 0 and max(values) < count):
         raise ValueError("a position is not in its list")
     return np.array(values, dtype=np.int64)
+
+
+def proof_from_document(study: Study, document: dict[str, Any], rows: Sequence[Any], method: str) -> StudyProof:
+    """The proof in a certificate file, of the rows of a mechanism; raises ValueError or InputError if it is none."""
+    if document["kind"] not in ("parts", "priced") or document["numbers"] not in ("exact", "floats"):
+        raise ValueError("a study with conditions needs a certificate of its parts")
+    inner = "parts" if document["kind"] == "parts" else "optimum"
+    keyed(document, {"kind", "numbers", "lambda", "value", "gap", "prices", inner})
+    keyed(document["prices"], {"floor", *COUPLING})
+    names = [spy.name for spy in study.spies]
+    given, lam, exact = document["prices"], _fraction(document["lambda"]), document["numbers"] == "exact"
+    floors = {names.index(name): _fraction(w) for name, w in given["floor"].items()}
+    prices = Prices(floors, _fraction(given["min_eve_risk"]), _fraction(given["max_bob_risk"]))
+    found: StudyProof
+    if document["kind"] == "priced":
+        best = read_optimum(priced_program(study, lam, prices)[0], document["optimum"], rows)
+        found = PricedProof.of(study, lam, prices, method, best=best)
+    else:
+        found = PartsProof.of(study, lam, prices, method, **_read_parts(study, document["parts"]))
+    stated = (EXACT.number(getattr(found, name)) for name in ("value", "gap"))
+    if found.exact != exact or [*stated] != [_fraction(document[name]) for name in ("value", "gap")]:
+        raise ValueError("the proof has another value or gap than it states")
+    return found
+
+
+def _read_parts(study: Study, documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    parts, certificates = [], []
+    limits = [len(t.loss[0]) for t in study.targets]
+    for k, one in enumerate(documents):
+        keyed(one, {"states", "levels", "certificate"})
+        certificate = certificate_from_dict(one["certificate"], f"parts[{k}]")
+        given = zip(one["levels"], limits, strict=True)
+        levels = tuple(tuple(positions(own, most).tolist()) for own, most in given)
+        part = StudyPart(study, positions(one["states"], len(study.prior.types)), levels)
+        shape = None if certificate.channel is None else certificate.channel.shape
+        if shape != (len(part.states), len(part.decisions)):
+            raise ValueError("a part does not fit its certificate")
+        parts.append(part)
+        certificates.append(certificate)
+    if sorted(x for part in parts for x in part.states.tolist()) != list(range(len(study.prior.types))):
+        raise ValueError("the parts do not have every record type once")
+    if len({certificate.exact for certificate in certificates}) != 1:
+        raise ValueError("some parts are exact and some are not")
+    return {"parts": tuple(parts), "certificates": tuple(certificates)}
+
+
+def _fraction(value: Any) -> Any:
+    found = number(value, "certificate")
+    if isinstance(found, float):
+        raise ValueError("a proof has exact numbers")
+    return found

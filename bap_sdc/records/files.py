@@ -20,11 +20,12 @@ from typing import Any
 
 from bap_lp.files.documents import check, located, read_document, source_name
 from bap_lp.rational import InputError, number, public
+from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.tables import read_table
 from bap_sdc.records.optimum.risks import TIES
 from bap_sdc.records.path import gain_of
 from bap_sdc.records.release.drawing import check_kept
-from bap_sdc.records.study import Eve, Study
+from bap_sdc.records.study import Study
 
 _ANY: dict[str, Any] = {}
 _TEXT = {"type": "string", "minLength": 1}

@@ -9,8 +9,7 @@ fitted to their counts (`bap_sdc.records.data.prior`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,8 @@ from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.model.reports import SCORES
-from bap_lp.rational import Array, InputError, floats, is_exact, number, objects, public, show
+from bap_lp.rational import Array, InputError, objects, show
+from bap_sdc.records.agents import Eve, Spy, margins_of, require_different, share_of, target_of, times, wanted_columns
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
 from bap_sdc.records.data.losses import loss_table
@@ -40,60 +40,6 @@ if TYPE_CHECKING:
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem
 MOST_DRAWS = 1000  # of the true shares, which an informed Eve knows
 _TOWARD = ("margins", "pooled")
-
-
-@dataclass(frozen=True)
-class Eve:
-    """One Eve: the column she wants, the columns she has, and what her guesses cost her.
-
-    Args:
-        secret: the column she wants, published or not.
-        knows: the columns she already has.
-        loss: "0-1", "absolute", "squared", or a table with a row per level of the secret and a column per guess; "log"
-            or "brier" if she reports probabilities of the levels, one report of a long list.
-        name: what results call her.
-        weight: what R_E counts of her risk.
-        informed: she also knows which of this many draws of the true shares is true.
-
-    Raises:
-        InputError: when a `Study` is made with an Eve whose columns or losses do not fit it.
-
-    >>> Eve("affair", knows=["age"], loss=[[0, 1], [3, 0]])
-    Eve(secret='affair', knows=('age',), loss=[[0, 1], [3, 0]], name='', weight=1, informed=None)
-    """
-
-    secret: str
-    knows: Sequence[str] = ()
-    loss: Any = "0-1"
-    name: str = ""
-    weight: Any = 1
-    informed: int | None = None
-
-    def __post_init__(self) -> None:
-        knows = (self.knows,) if isinstance(self.knows, str) else tuple(self.knows)
-        object.__setattr__(self, "knows", knows)
-
-
-@dataclass(frozen=True, eq=False)
-class Target:
-    """A published column: its loss table and its weight in R_B."""
-
-    column: str
-    loss: Array
-    weight: Any
-
-
-@dataclass(frozen=True, eq=False)
-class Spy:
-    """An Eve as the study reads her: positions of her columns among the kept ones, and her loss table."""
-
-    name: str
-    secret: int
-    knows: tuple[int, ...]
-    loss: Array
-    weight: Any
-    informed: int = 0
-    score: str = ""  # "log" or "brier" if the columns of the loss are reports of probabilities
 
 
 class Study(Displayed):
@@ -165,7 +111,7 @@ class Study(Displayed):
         self.title, self.source, self.seed = title, source, seed
         self.conditions = StudyConditions.of(conditions)
         eves = list(eves)
-        wanted = _wanted(publish, eves, names, columns or {}, source)
+        wanted = wanted_columns(publish, eves, names, columns or {}, source)
         kept = [name for name in names if name in wanted]
         given = columns or {}
         if not isinstance(strip, bool):
@@ -175,12 +121,12 @@ class Study(Displayed):
         reading = Reading((), strip, decimal).extended(missing, "missing")
         self.columns: tuple[Column, ...] = tuple(column_of(frame[c], c, given.get(c), source, reading) for c in kept)
         self.names = tuple(kept)
-        self.targets = tuple(_target(name, how, self[name]) for name, how in publish.items())
+        self.targets = tuple(target_of(name, how, self[name]) for name, how in publish.items())
         self.spies = tuple(self._spy(eve, n) for n, eve in enumerate(eves))
-        _different([spy.name for spy in self.spies])
+        require_different([spy.name for spy in self.spies])
         self.levels = tuple(len(c) for c in self.columns)
         self.codes = np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
-        self.holdout = _share(holdout)
+        self.holdout = share_of(holdout)
         self.left_out = held_out(len(frame), self.holdout, seed)
         if self.left_out.all():
             raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
@@ -188,7 +134,7 @@ class Study(Displayed):
         secrets = tuple(sorted({spy.secret for spy in self.spies}))
         sample = Sample(
             self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
-            smoothing, toward, _margins(margins, self.names), seed,
+            smoothing, toward, margins_of(margins, self.names), seed,
         )  # fmt: skip
         informed = [spy.informed for spy in self.spies if spy.informed]
         self.prior: Prior
@@ -261,7 +207,7 @@ class Study(Displayed):
     def program(self) -> RecordProgram:
         """The compact program, as sums over columns."""
         types, p = self.prior.types, self.prior.p
-        losses = [_times(t.weight, t.loss) for t in self.targets]
+        losses = [times(t.weight, t.loss) for t in self.targets]
         eves = []
         for spy in self.spies:
             eve = TableEve(spy.name, types[:, spy.secret], self.known(types, spy), spy.loss, spy.weight)
@@ -356,7 +302,7 @@ class Study(Displayed):
         0
         """
         from bap_sdc.records.path import lam_within_gain
-        from bap_sdc.records.solution import solve_study
+        from bap_sdc.records.solved import solve_study
 
         with time_limited(time_limit):
             if eve_gain is not None:
@@ -393,74 +339,3 @@ class Study(Displayed):
         types = counted(len(self.prior.types), "record type")
         eves = counted(len(self.spies), "Eve")
         return f": {counted(len(self.codes), 'record')}, {types}, {counted(self.decisions, 'decision')}, {eves}"
-
-
-def _wanted(
-    publish: Any, eves: Sequence[Eve], names: Sequence[str], columns: Mapping[str, Any], source: str
-) -> set[str]:
-    """The columns that are published, secret or known; all of them are in the table."""
-    if not isinstance(publish, Mapping) or not publish:
-        raise InputError("publish", None, "must name at least one column")
-    if not eves:
-        raise InputError("eves", None, "must not be empty")
-    fields = [(f"publish.{name}", name) for name in publish]
-    for n, eve in enumerate(eves):
-        if not isinstance(eve, Eve):
-            raise InputError(f"eves[{n}]", eve, "must be an Eve")
-        if eve.secret in eve.knows:
-            raise InputError(f"eves[{n}].secret", eve.secret, "is among the columns she knows already")
-        fields += [(f"eves[{n}].secret", eve.secret), *((f"eves[{n}].knows", c) for c in eve.knows)]
-    fields += [(f"columns.{name}", name) for name in columns]
-    for field, name in fields:
-        if name not in names:
-            listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
-            raise InputError(field, None, f"names column {show(name)}, which {source} does not have: it has {listed}")
-    return {name for field, name in fields if not field.startswith("columns.")}
-
-
-def _different(names: Sequence[str]) -> None:
-    for n, name in enumerate(names):
-        if name in names[:n]:
-            raise InputError(f"eves[{n}].name", name, "is the name of another Eve")
-
-
-def _target(name: str, how: Any, column: Column) -> Target:
-    options = dict(how) if isinstance(how, Mapping) else {"loss": how}
-    for key in options:
-        if key not in ("loss", "weight"):
-            raise InputError(f"publish.{name}.{key}", None, "is not a known key: a column may have loss, weight")
-    table = loss_table(options.get("loss", "0-1"), column, f"publish.{name}.loss")
-    if table.shape[1] != len(column):
-        rule = f"has {table.shape[1]} columns, must have {len(column)}, one per level"
-        raise InputError(f"publish.{name}.loss", None, rule)
-    return Target(name, table, weight_of(options.get("weight", 1), f"publish.{name}.weight"))
-
-
-def _margins(given: Any, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Groups of columns as positions."""
-    rule = 'must be a list of lists of columns, such as [["age", "ill"]]'
-    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence):
-        raise InputError("margins", given, rule)
-    out = []
-    for k, group in enumerate(given):
-        if isinstance(group, (str, Mapping)) or not isinstance(group, Sequence) or not group:
-            raise InputError(f"margins[{k}]", group, rule)
-        for name in group:
-            if name not in names:
-                listed = ", ".join(map(repr, names))
-                raise InputError(f"margins[{k}]", None, f"names column {show(name)}, which is not one of {listed}")
-        out.append(tuple(sorted({names.index(name) for name in group})))
-    return tuple(out)
-
-
-def _times(weight: Any, table: Array) -> Array:
-    if weight == 1:
-        return table
-    return weight * table if is_exact(weight) and is_exact(table) else float(weight) * floats(table)
-
-
-def _share(holdout: Any) -> Fraction:
-    value = number(repr(holdout) if isinstance(holdout, float) else holdout, "holdout")
-    if not 0 <= value < 1:
-        raise InputError("holdout", public(value), "must be at least 0 and below 1")
-    return Fraction(public(value))

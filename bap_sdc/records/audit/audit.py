@@ -21,11 +21,12 @@ import numpy as np
 from bap_lp.engines.game.blas import one_blas_thread
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import Array, floats
+from bap_sdc.records.agents import Spy
 from bap_sdc.records.audit.attackers import ATTACKERS, trained
 from bap_sdc.records.audit.disclosure import Disclosure, Utility, disclosure, utility
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.release.channels import RecordChannel, TableChannel, sample
-from bap_sdc.records.study import Spy, Study
+from bap_sdc.records.study import Study
 
 _CELLS = 4_000_000  # of a joint table that is made at once
 _ASKED = 60_000  # pairs (s, z) an attacker answers; the rest, the rarest, are answered as without a release

@@ -23,9 +23,10 @@ import numpy as np
 
 from bap_lp.model.display import counted, person
 from bap_lp.rational import Array
+from bap_sdc.records.agents import Spy
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.release.channels import RecordChannel
-from bap_sdc.records.study import Spy, Study
+from bap_sdc.records.study import Study
 
 THRESHOLD = 10  # records: a number about fewer of them is about few people
 _PAIRS = 30  # two-way margins that are measured

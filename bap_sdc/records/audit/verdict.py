@@ -22,8 +22,9 @@ from bap_sdc.records.data.prior import keys
 from bap_sdc.records.release.channels import ColumnChannel, RecordChannel, TableChannel, sample
 
 if TYPE_CHECKING:
+    from bap_sdc.records.agents import Spy
     from bap_sdc.records.solution import StudySolution
-    from bap_sdc.records.study import Spy, Study
+    from bap_sdc.records.study import Study
 
 _CLEAR = 2.0  # standard errors from which a difference is told as one
 _LISTED = 10  # record types at risk

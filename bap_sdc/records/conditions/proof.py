@@ -18,7 +18,7 @@ no Eve's risk counts; without any price it is the study's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -26,16 +26,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bap_lp import verify
-from bap_lp.files.certificates import certificate_document, certificate_from_dict
+from bap_lp.files.certificates import certificate_document
 from bap_lp.files.demands import other_demands
 from bap_lp.model.risks import Number
 from bap_lp.notions.base import LOOSE
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.certificate import Certificate, Verdict, reported
 from bap_lp.proof.statement import release_statement, statement_of
-from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, number, public, shown, text
+from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, public, shown, text
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
-from bap_sdc.records.conditions.stated import COUPLING
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import bound_of
 from bap_sdc.records.optimum.result import RecordOptimum, joint_table
@@ -347,58 +346,3 @@ def sorted_rows(x: Array, i: Array, q: Array) -> tuple[Array, Array, Array]:
 
 def _exactly(value: Any) -> str:
     return str(text(EXACT.number(value)))
-
-
-def proof_from_document(study: Study, document: dict[str, Any], rows: Sequence[Any], method: str) -> StudyProof:
-    """The proof in a certificate file, of the rows of a mechanism; raises ValueError or InputError if it is none."""
-    from bap_sdc.records.certificates import keyed, read_optimum
-
-    if document["kind"] not in ("parts", "priced") or document["numbers"] not in ("exact", "floats"):
-        raise ValueError("a study with conditions needs a certificate of its parts")
-    inner = "parts" if document["kind"] == "parts" else "optimum"
-    keyed(document, {"kind", "numbers", "lambda", "value", "gap", "prices", inner})
-    keyed(document["prices"], {"floor", *COUPLING})
-    names = [spy.name for spy in study.spies]
-    given, lam, exact = document["prices"], _number(document["lambda"]), document["numbers"] == "exact"
-    floors = {names.index(name): _number(w) for name, w in given["floor"].items()}
-    prices = Prices(floors, _number(given["min_eve_risk"]), _number(given["max_bob_risk"]))
-    found: StudyProof
-    if document["kind"] == "priced":
-        best = read_optimum(priced_program(study, lam, prices)[0], document["optimum"], rows)
-        found = PricedProof.of(study, lam, prices, method, best=best)
-    else:
-        found = PartsProof.of(study, lam, prices, method, **_read_parts(study, document["parts"]))
-    stated = (EXACT.number(getattr(found, name)) for name in ("value", "gap"))
-    if found.exact != exact or [*stated] != [_number(document[name]) for name in ("value", "gap")]:
-        raise ValueError("the proof has another value or gap than it states")
-    return found
-
-
-def _read_parts(study: Study, documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    from bap_sdc.records.certificates import keyed, positions
-
-    parts, certificates = [], []
-    limits = [len(t.loss[0]) for t in study.targets]
-    for k, one in enumerate(documents):
-        keyed(one, {"states", "levels", "certificate"})
-        certificate = certificate_from_dict(one["certificate"], f"parts[{k}]")
-        given = zip(one["levels"], limits, strict=True)
-        levels = tuple(tuple(positions(own, most).tolist()) for own, most in given)
-        part = StudyPart(study, positions(one["states"], len(study.prior.types)), levels)
-        shape = None if certificate.channel is None else certificate.channel.shape
-        if shape != (len(part.states), len(part.decisions)):
-            raise ValueError("a part does not fit its certificate")
-        parts.append(part)
-        certificates.append(certificate)
-    if sorted(x for part in parts for x in part.states.tolist()) != list(range(len(study.prior.types))):
-        raise ValueError("the parts do not have every record type once")
-    if len({certificate.exact for certificate in certificates}) != 1:
-        raise ValueError("some parts are exact and some are not")
-    return {"parts": tuple(parts), "certificates": tuple(certificates)}
-
-
-def _number(value: Any) -> Any:
-    found = number(value, "certificate")
-    if isinstance(found, float):
-        raise ValueError("a proof has exact numbers")
-    return found

@@ -29,14 +29,13 @@ from bap_lp.program.bound import Dual, Program, Rows
 from bap_lp.program.finish import STOPPED
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.statement import statement_of
-from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, lifted, public, taken
+from bap_lp.rational import EXACT, Array, InputError, is_exact, public, taken
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.optimum.kept import KeptDecisions
-from bap_sdc.records.optimum.optimise import optimise, rows_on_grid
-from bap_sdc.records.optimum.proof import bound_of
-from bap_sdc.records.optimum.result import RecordOptimum, conclude_records, joint_table
+from bap_sdc.records.optimum.optimise import optimise, with_release
+from bap_sdc.records.optimum.result import RecordOptimum, joint_table
 from bap_sdc.records.optimum.risks import column_risks, eve_risk, record_lam, summed
 
 if TYPE_CHECKING:
@@ -364,7 +363,8 @@ class StudyTask:
         mix = mix or last.mix
         how = f"{'exact' if self.exact else 'in floats'}{f', {STOPPED}' if self.stopped else ''}"
         if isinstance(last.certificates, RecordOptimum):
-            best = _mixed(last.certificates, mix)
+            rows = sorted_rows(*(np.concatenate([one.rows[at] for one in mix]) for at in range(3)))
+            best = with_release(last.certificates, *rows)
             method = f"components with priced decisions, at the prices of the conditions, {how}"
             return PricedProof.of(self.study, self.lam, last.prices, method, best=best)
         made = []
@@ -393,23 +393,3 @@ class StudyTask:
         at, zero = (lam if self.exact else float(lam)), public(EXACT.zero)
         dual = Dual({"eve": np.hstack(tables)}, {})
         return Certificate((at,), zero, zero, None, dual, self.exact, self.conditions[k])
-
-
-def _mixed(best: RecordOptimum, mix: Sequence[PartRelease]) -> RecordOptimum:
-    """An optimum with another release, which is one too; in floats its probabilities are multiples of 2^-52."""
-    x, i, q = sorted_rows(*(np.concatenate([one.rows[at] for one in mix]) for at in range(3)))
-    if not best.exact:
-        q = lifted(rows_on_grid(x, floats(q)))
-    program, parts = best.program, []
-    home, place = np.empty(len(program.p), dtype=np.int64), np.empty(len(program.p), dtype=np.int64)
-    for k, part in enumerate(best.components):
-        home[part.states], place[part.states] = k, np.arange(len(part.states))
-    for k, part in enumerate(best.components):
-        mine = np.flatnonzero((home[x] == k) & (q != 0))
-        rows = {"row": place[x[mine]], "decision": i[mine], "rho": program.p[x[mine]] * q[mine]}
-        parts.append(replace(part, **rows))
-    lam = EXACT.number(best.lam)
-    bound = EXACT.number(best.bound) if best.exact else bound_of(program, parts, lam)
-    return conclude_records(
-        program, lam if best.exact else best.lam, parts, bound, best.method, best.exact, optimal=False
-    )

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.rational import Array, InputError
-from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, is_number, key_of, plain, rough
+from bap_sdc.records.data.bands import is_number, plain, rough
+from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, key_of
 from bap_sdc.records.data.tables import check_names
 
 FEW = 12  # levels of a column that is proposed as it is

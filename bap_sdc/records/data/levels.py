@@ -11,30 +11,25 @@ record it is, so no spelling of the table is copied: a number has one text, and 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.rational import Array, InputError, number, public, show
+from bap_sdc.records.data.bands import DIGITS, HUGE, band_names, band_names_given, banding, is_number, plain, width_of
 from bap_sdc.records.data.tables import pandas_module
 
 MOST_LEVELS = 1000
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)
 COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+", re.ASCII)  # 3,5 and 1.234,5
 _KEYS = ("levels", "bands", "names", "merge", "missing")
 _LABEL = "(missing)"
-_DIGITS = 1000  # longer ones are text: Python reads integers of 4300 digits and refuses longer ones
-_HUGE = 10**_DIGITS
-_ZEROS = 20  # zeros that a text of a number may add
 _KINDS = "must be text, a number, a truth value or a date"
 
 
@@ -205,22 +200,14 @@ def distinct(cells: Any, where: str, reading: Reading = AS_IT_IS) -> tuple[Array
     if (index < 0).any():
         index = np.where(index < 0, len(out), index)
         out.append(None)
-    if any(isinstance(v, int) and abs(v) >= _HUGE for v in out):
-        raise InputError(where, None, f"must have integers of at most {_DIGITS} digits")
+    if any(isinstance(v, int) and abs(v) >= HUGE for v in out):
+        raise InputError(where, None, f"must have integers of at most {DIGITS} digits")
     return index, [reading.read(v) for v in out]
 
 
 def key_of(value: Any, numeric: bool) -> Any:
     """What makes two cells the same level."""
     return Fraction(str(value).strip()) if numeric and is_number(value) else str(value)
-
-
-def is_number(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _DIGITS and _NUMBER.fullmatch(value) is not None
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
-        return False
-    return bool(-np.inf < value < np.inf) and abs(value) < _HUGE
 
 
 def positive_numbers(cells: Any, reading: Reading, where: str) -> list[fmpq]:
@@ -267,7 +254,7 @@ def column_of(
         ordered = _natural(values, cells, numeric, pandas, where, most)
     if len(ordered) > most:
         raise InputError(where, None, f"has {len(ordered)} levels, at most {most} are allowed: give bands or merge")
-    width = _width(values) if numeric and not merged else 0
+    width = width_of(values) if numeric and not merged else 0
     texts = [plain(v, width) if numeric and is_number(v) else str(v) for v in ordered]
     plainly = numeric or "levels" in options or cells.dtype.kind in "Mm" or not any(isinstance(v, str) for v in values)
     ordered_by = plainly or bool(getattr(cells.dtype, "ordered", False))
@@ -366,88 +353,5 @@ def _banded(
         band(value)
     texts = band_names(tuple(ends), whole)
     if names is not None:
-        texts = _band_names_given(names, len(texts), f"columns.{name}.names")
+        texts = band_names_given(names, len(texts), f"columns.{name}.names")
     return _column(name, texts, True, holes, where, bands=tuple(ends), whole=whole, reading=reading)
-
-
-def _band_names_given(names: Any, count: int, field: str) -> list[str]:
-    good = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(n, str) and n for n in names)
-    if not good or len(names) != count or len(set(names)) != count:
-        raise InputError(field, names, f"must be a list of {count} different names, one per band")
-    return list(names)
-
-
-def band_names(ends: tuple[Fraction, ...], whole: bool) -> list[str]:
-    """The bands in words: of integers "4" or "5-19" with both ends, of other numbers "0.5 to 2" without its end."""
-    last = len(ends) - 2
-    out = []
-    for k, (a, b) in enumerate(pairwise(ends)):
-        top = b if k == last or not whole else b - 1
-        between = "-" if whole and a >= 0 else " to "
-        out.append(_plain(a) if whole and a == top else f"{_plain(a)}{between}{_plain(top)}")
-    return out
-
-
-def _plain(value: Fraction) -> str:
-    return str(value) if value.denominator == 1 else f"{float(value):.15g}"
-
-
-def plain(value: Any, width: int = 0) -> str:
-    """The one text of a number, exact: 30 for " 30.0" and 3e1, 1E+40 where zeros would be many; digits of a width."""
-    if isinstance(value, Fraction):
-        return str(value)
-    decimal = Decimal(str(value).strip())
-    sign, digits, exponent = decimal.as_tuple()
-    assert isinstance(exponent, int)
-    text = "".join(map(str, digits)).lstrip("0")
-    if not text:
-        return "0".zfill(width)
-    kept = text.rstrip("0")
-    exponent += len(text) - len(kept)
-    minus = "-" if sign else ""
-    if not -_ZEROS <= exponent <= _ZEROS:
-        return f"{minus}{kept[0]}{'.' if kept[1:] else ''}{kept[1:]}E{exponent + len(kept) - 1:+d}"
-    if exponent >= 0:
-        return f"{minus}{(kept + '0' * exponent).zfill(width)}"
-    whole = kept.zfill(1 - exponent)
-    return f"{minus}{whole[:exponent]}.{whole[exponent:]}"
-
-
-def _width(values: Sequence[Any]) -> int:
-    """The width of codes such as 007, if all cells are digits of one width and some start with 0; else 0."""
-    if not all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values):
-        return 0
-    widths = {len(v) for v in values}
-    return widths.pop() if len(widths) == 1 and any(v[0] == "0" for v in values) else 0
-
-
-def banding(ends: tuple[Fraction, ...], where: str, whole: bool = False) -> Callable[[Any], int]:
-    """The band of a cell; cells outside all bands are refused, and fractions if the bands are of integers.
-
-    Rounding to floats keeps order, so a float strictly between two rounded ends decides; ties are compared exactly.
-    """
-    marks = [rough(end) for end in ends]
-
-    def band(value: Any) -> int:
-        if not is_number(value):
-            raise InputError(where, str(value), "must be a number, because the column has bands")
-        if whole and not isinstance(value, int) and Fraction(str(value).strip()).denominator != 1:
-            raise InputError(where, str(value), "must be an integer, as in the table of the study")
-        near = rough(value)
-        if marks[0] < near < marks[-1] and near not in marks:
-            return bisect_right(marks, near) - 1
-        at = Fraction(str(value).strip())
-        if not ends[0] <= at <= ends[-1]:
-            rule = f"must lie between {_plain(ends[0])} and {_plain(ends[-1])}, as its bands do"
-            raise InputError(where, str(value), rule)
-        return min(bisect_right(ends, at), len(ends) - 1) - 1
-
-    return band
-
-
-def rough(value: Any) -> float:
-    """The float next to a number, infinite if it is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from bap_lp.rational import InputError
+from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
 from bap_sdc.records.optimum.risks import record_lam
-from bap_sdc.records.study import Eve, Study
+from bap_sdc.records.study import Study
 
 _PUBLISHED, _KNOWN, _DECISIONS = 4, 2, 2000
 _DRAWS, _QUICK, _MODELLED = 20, 500_000, 50  # draws; types times decisions times draws in seconds; records of a model

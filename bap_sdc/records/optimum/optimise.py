@@ -11,7 +11,7 @@ two such types in a release changes no risk, so some optimum treats them alike: 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -315,3 +315,22 @@ def expanded(program: RecordProgram, small: RecordProgram, index: Array, part: R
     share = program.p[states[row]] / small.p[part.states[part.row[entry]]]
     replies = part.replies
     return RecordComponent(states, row, part.decision[entry], part.rho[entry] * share, part.groups, replies)
+
+
+def with_release(best: RecordOptimum, x: Array, i: Array, q: Array) -> RecordOptimum:
+    """An optimum with another release, which is one too; in floats its probabilities are multiples of 2^-52."""
+    if not best.exact:
+        q = lifted(rows_on_grid(x, floats(q)))
+    program, parts = best.program, []
+    home, place = np.empty(len(program.p), dtype=np.int64), np.empty(len(program.p), dtype=np.int64)
+    for k, part in enumerate(best.components):
+        home[part.states], place[part.states] = k, np.arange(len(part.states))
+    for k, part in enumerate(best.components):
+        mine = np.flatnonzero((home[x] == k) & (q != 0))
+        rows = {"row": place[x[mine]], "decision": i[mine], "rho": program.p[x[mine]] * q[mine]}
+        parts.append(replace(part, **rows))
+    lam = EXACT.number(best.lam)
+    bound = EXACT.number(best.bound) if best.exact else bound_of(program, parts, lam)
+    return conclude_records(
+        program, lam if best.exact else best.lam, parts, bound, best.method, best.exact, optimal=False
+    )

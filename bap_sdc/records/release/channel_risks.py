@@ -19,9 +19,10 @@ from flint import fmpq
 from bap_lp.model.reports import least_risk
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_sdc.records.agents import Spy
 from bap_sdc.records.data.models import CHANCES
 from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
-from bap_sdc.records.study import Spy, Study
+from bap_sdc.records.study import Study
 
 _SAFE = 2**62
 _CELLS = 2_000_000  # of a joint table that is made at once

@@ -339,7 +339,7 @@ def test_a_folder_under_conditions_verifies_and_a_forged_one_does_not(tmp_path, 
     assert back.promises == found.promises
     document = json.loads((tmp_path / "D" / "certificate.json").read_text())
     assert document["kind"] == kind
-    from bap_sdc.records.conditions.proof import proof_from_document
+    from bap_sdc.records.certificates import proof_from_document
 
     levels = back.study.program.levels
     mechanism = json.loads((tmp_path / "D" / "mechanism.json").read_text())

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bap_lp import InputError
 from bap_lp.rational import public
-from bap_sdc.records.data.levels import Reading, banding, column_of
+from bap_sdc.records.data.bands import banding
+from bap_sdc.records.data.levels import Reading, column_of
 from bap_sdc.records.data.losses import loss_table
 
 

@@ -15,7 +15,9 @@ from bap_lp.model.calibration import extremes
 from bap_lp.rational import EXACT, public
 from bap_sdc import RecordOptimum, RecordProgram, TableEve, optimise
 from bap_sdc.records.optimum import optimise as module
+from bap_sdc.records.optimum.kept import KeptDecisions
 from bap_sdc.records.optimum.result import TabledReplies
+from bap_sdc.records.optimum.risks import risks_of
 
 LOSSES = {
     "absolute": lambda n: [[Fraction(abs(i - j), max(n - 1, 1)) for j in range(n)] for i in range(n)],
@@ -92,6 +94,23 @@ def test_pairs_and_priced_columns_are_two_ways_to_one_release(program: RecordPro
     assert found.value == priced.value
     assert (channel(found) == channel(priced)).all()
     assert priced.verify()
+
+
+@given(record_programs(), st.fractions(0, 3, max_denominator=4), st.data())
+@settings(max_examples=60, deadline=None)
+def test_on_some_decisions_the_best_release_is_that_of_the_problem_which_has_only_these(
+    program: RecordProgram, lam: Fraction, data: st.DataObject
+) -> None:
+    kept = np.array(sorted(data.draw(st.sets(st.integers(0, program.decisions - 1), min_size=1))))
+    whole = ordinary(program)
+    best = solve(Problem(program.p, EXACT.array(whole.bob_loss)[:, kept], eves=whole.eves), lam)
+    for numbers in (program, program.as_float()):
+        priced = EXACT.number(lam) if numbers.exact else float(lam)
+        state, decision, q = KeptDecisions(numbers, priced).rows(kept, np.ones(len(program.p), dtype=bool))
+        assert set(decision.tolist()) <= set(kept.tolist())
+        *_, bob, eve = risks_of(program, state, decision, program.p[state] * q)
+        above = bob - EXACT.number(lam) * eve - EXACT.number(best.value)
+        assert above == 0 if numbers.exact else abs(float(above)) < 1e-9
 
 
 @given(record_programs(), st.fractions(0, 3, max_denominator=4))

@@ -11,7 +11,8 @@ import pytest
 from bap_cli.main import main
 from bap_lp import InputError
 from bap_sdc import Eve, Study, read_table
-from bap_sdc.records.data.levels import column_of, plain
+from bap_sdc.records.data.bands import plain
+from bap_sdc.records.data.levels import column_of
 from bap_sdc.records.data.tables import table_bytes, typed_table
 
 

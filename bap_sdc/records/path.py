@@ -304,11 +304,7 @@ def lam_within_gain(
 
 
 def _points(study: Study, tell: Progress, workers: Workers, client: Any) -> StudyPath:
-    """Optima at some lam, refined where V is known least, until nobody sees it, or the time or the number is up.
-
-    The many draws of an informed Eve are solved in floats, whose bounds are proved too.
-    """
-    exact = False if study.conditions is None else None
+    """Optima at some lam, refined where V is known least, until nobody sees it, or the time or the number is up."""
     enough = float(_SEEN * public(EXACT.number(extremes_of(study.program)[1][0])))
     tie = _tie(study, "calibrated") or _tie(study, "as is") or 1
     found: dict[Any, StudySolution] = {}
@@ -318,7 +314,7 @@ def _points(study: Study, tell: Progress, workers: Workers, client: Any) -> Stud
         try:
             for lam in wanted:
                 tell(f"every lambda: optimum {len(found) + 1} of at most {_POINTS}")
-                found[lam] = study.solve(lam, exact, workers=workers, client=client)
+                found[lam] = study.solve(lam, workers=workers, client=client)
         except OutOfTime:
             if len(found) < 2:
                 raise

@@ -28,7 +28,7 @@ def read(folder: Path, name: str) -> Any:
 
 
 @pytest.mark.parametrize("records", [False, True], ids=["bundles", "records"])
-@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_mutations_are_judged_alike_and_none_is_wrongly_accepted(count: int, records: bool) -> None:
     from benchmarks.trust import run
 

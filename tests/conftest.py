@@ -35,7 +35,13 @@ def figures_are_closed() -> Iterator[None]:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
+# what a shell or a runner may state about its terminal, and what changes how a command behaves
+STATED = ("COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "BAP_TRACEBACK",
+          "BAP_LIMITS", "SOURCE_DATE_EPOCH")  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A runner may state the width of its own terminal; the output of a test goes to none."""
-    monkeypatch.delenv("COLUMNS", raising=False)
+    """A runner may state the width and colours of its own terminal; the output of a test goes to none."""
+    for name in STATED:
+        monkeypatch.delenv(name, raising=False)

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -369,11 +367,6 @@ def test_plot_writes_pictures(tmp_path: Path, kind: str, suffix: str, magic: byt
     assert out.read_bytes().startswith(magic)
     assert [p.name for p in tmp_path.iterdir()] == [out.name]
     assert main(["plot", "coin_toss", "-o", str(tmp_path / "p.gif")]) == 2
-
-
-def test_nothing_heavy_is_loaded_to_print_help() -> None:
-    code = "import sys; from bap_cli.main import main; main(['--help']); sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def tampered(page: Any, out: Path, change: Callable[[Any], None]) -> None:

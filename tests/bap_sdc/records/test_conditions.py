@@ -518,3 +518,18 @@ def test_pairs_of_record_types_that_differ_in_a_private_column_share_a_part():
     for x, y in combinations(range(len(one.prior.types)), 2):
         if (one.prior.types[x] != one.prior.types[y]).sum() == 1 and one.prior.types[x, 0] != one.prior.types[y, 0]:
             assert home[x] == home[y]
+
+
+@pytest.mark.parametrize("exact", [None, False])
+def test_a_large_study_sends_no_rare_combination_and_proves_how_good_that_is(monkeypatch, exact):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.integers(0, 3, 120) for name in ("ill", "age", "pay", "job")})
+    eve = Eve("ill", knows=["age"])
+    one = Study(frame, {"pay": "absolute", "job": "0-1"}, [eve], conditions={"min_cell": 14})
+    monkeypatch.setattr("bap_sdc.records.conditions.cells._SMALL", 0)
+    found = one.solve("1/4", exact)
+    used, mass = found.proof.cells
+    assert 0 < len(used) < 9
+    assert min(mass) * 120 >= 14 if exact is None else float(min(mass)) * 120 > 14 - 1e-9
+    assert found.verify()
+    assert found.bound <= found.value

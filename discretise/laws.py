@@ -102,7 +102,9 @@ def known_quantiles() -> Iterator[None]:
     """Quantiles of invgauss, yulesimon and others, far out, end in errors of scipy.stats or of what it calls."""
     try:
         yield
-    except (OverflowError, RuntimeError):
+    except InputError:
+        raise
+    except (OverflowError, RuntimeError, ValueError):
         rule = "has quantiles that scipy.stats cannot compute: use discretise.sample, which needs none"
         raise InputError("prior or likelihood", None, rule) from None
 

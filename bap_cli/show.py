@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from bap_cli.certainty import certainty_in_words
 from bap_cli.terminal import console, paragraph, plain_table, put, say, short, told, width_of
+from bap_lp.model.certainty import certainty_in_words
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
 from bap_lp.model.reports import reports

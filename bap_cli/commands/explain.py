@@ -18,13 +18,13 @@ import typer
 
 from bap_cli import inputs
 from bap_cli.app import Condition
-from bap_cli.certainty import certainty_in_words
 from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
 from bap_cli.show import learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import extremes
+from bap_lp.model.certainty import certainty_in_words
 from bap_lp.model.display import clean, counted, listed, person, printable
 from bap_lp.model.evaluated import Evaluation
 from bap_lp.model.evaluation import evaluate

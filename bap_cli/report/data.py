@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.certainty import certainties
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
 from bap_lp.model.agents import Agent
 from bap_lp.model.calibration import extremes, lam_of
+from bap_lp.model.certainty import certainties
 from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluated import AgentDecisions
 from bap_lp.model.evaluation import evaluate

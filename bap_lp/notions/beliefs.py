@@ -12,22 +12,20 @@ signal per tuple of decisions is then enough, and needed: signals of one tuple m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bap_lp.model.beliefs import Belief
+from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import Notion, Part, limit
+from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 class Obedience(Notion):

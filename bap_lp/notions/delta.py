@@ -11,12 +11,14 @@ is differential privacy; delta >= 1 asks nothing.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part, limit
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.pairs import PairNotion, distances_of, ratio_of
 from bap_lp.notions.reading import told
@@ -24,10 +26,6 @@ from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError, public
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 _MOST = 500_000  # pairs times signals
 

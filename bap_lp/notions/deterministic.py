@@ -6,15 +6,12 @@ Averaging two equal states would randomise, so states are not merged.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from bap_lp.model.problem import Problem
 from bap_lp.notions.base import Notion
+from bap_lp.notions.conditions import Conditions
 from bap_lp.program.lowering import SentSignals
 from bap_lp.rational import InputError
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 class Deterministic(Notion):

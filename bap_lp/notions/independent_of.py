@@ -6,16 +6,14 @@ Multiplied by P(s) these are two rows of a cone, g(x) = p(x) (1_A(x) - P(A)) and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bap_lp.model.display import clean
+from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import Event, event_named, indicator, listed, named, read_event
 from bap_lp.rational import Array
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 class Independence(SignalCone):

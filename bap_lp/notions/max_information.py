@@ -12,26 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.labels import state_labels
+from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums, first_members
 from bap_lp.notions.base import Notion, Part, limit
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
-
 
 _TRACE = EXACT.number(2.0**-100)  # bits
 

@@ -8,22 +8,20 @@ zero the null row can only lower the left side. c lies between 1, where nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.min_eve_risk import NumberLimit
 from bap_lp.notions.reading import figure, told
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 def per_state(count: int, value: int) -> Sparse:

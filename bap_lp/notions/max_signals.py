@@ -6,16 +6,13 @@ The average of two equal states sends no signal that neither of them sends, so s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from bap_lp.model.display import counted
+from bap_lp.model.problem import Problem
 from bap_lp.notions.base import MapTable, Notion
+from bap_lp.notions.conditions import Conditions
 from bap_lp.program.lowering import SentSignals
 from bap_lp.rational import Array, InputError
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 class MaxSignals(Notion):

@@ -14,20 +14,18 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.limits import limit
+from bap_lp.model.problem import Problem
 from bap_lp.notions.base import MapTable, Notion
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.rational import EXACT, Array, InputError, number, public
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 _BLOCK = 2**20  # entries of a channel compared at a time
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bap_lp.model.display import person
+from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import Event, event_named, hundred, indicator, named, read_event, read_number
 from bap_lp.rational import EXACT, Array, InputError
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
+from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import Event, RatioBound, event_named, factor, indicator, named, read_event
 from bap_lp.rational import Array
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure, told
@@ -23,10 +25,6 @@ from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError, text
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
 

@@ -12,15 +12,13 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bap_lp.model.display import clean, people, person
+from bap_lp.model.problem import Problem
 from bap_lp.rational import EXACT, Array, InputError, float_below, number, public, text
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
 
 Event = tuple[Any, ...]  # labels or positions of states
 _READABLE = 24  # characters of a rational

@@ -10,17 +10,15 @@ about the signals that prescribe j to her.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bap_lp.model.display import clean, fraction, person
+from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
+from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import figure, read_number
 from bap_lp.rational import EXACT, Array, InputError, text
-
-if TYPE_CHECKING:
-    from bap_lp.model.problem import Problem
-    from bap_lp.notions.conditions import Conditions
 
 
 class SignalFloor(SignalCone):

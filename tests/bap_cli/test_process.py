@@ -183,7 +183,7 @@ def test_a_command_loads_its_own_file_and_none_of_other_commands(tmp_path: Path)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     ours = {name.removeprefix("bap_cli.") for name in done.stderr.split() if name.startswith("bap_cli.")}
     assert ours - {"commands", "commands.solve"} == {
-        "app", "catalogue", "certainty", "inputs", "main", "progress", "show", "terminal"
+        "app", "catalogue", "inputs", "main", "progress", "show", "terminal"
     }  # fmt: skip
 
 

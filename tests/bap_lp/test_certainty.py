@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import channels, knowing_problems
 
-from bap_cli.certainty import certainties
 from bap_cli.main import main
 from bap_lp import Problem
+from bap_lp.model.certainty import certainties
 from bap_lp.model.knowledge import shares_of
 from bap_lp.rational import EXACT, public
 

@@ -22,15 +22,15 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.margin import Obeyed
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
+from bap_lp.program.lowering import SentSignals
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array
 
 
-class Obedience(Notion):
+class Obedience(Obeyed):
     name = "beliefs"
-    tuples = True
 
     def __init__(self, margin: Any, beliefs: list[Belief], bobs: tuple[int, ...], starts: list[int], p: Array) -> None:
         self.margin, self.beliefs, self.bobs, self.starts, self.p = margin, beliefs, bobs, starts, p
@@ -76,8 +76,8 @@ class Obedience(Notion):
         ]
         return Obedience(self.margin, beliefs, self.bobs, self.starts, class_sums(self.p, index, count))
 
-    def _rows(self, signals: Signals) -> tuple[Array, Array, Array]:
-        """Signal and agent of every row, and what the agent gains by another decision, states x rows."""
+    def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
+        """Of a row for every agent and other decision."""
         assert signals.eve is not None
         told = np.column_stack([*np.unravel_index(signals.bob, self.bobs), signals.eve - np.array(self.starts)])
         signal, agent, gains = [], [], []
@@ -90,23 +90,14 @@ class Obedience(Notion):
                 gains.append(more + self.margin * belief.mass[:, None] if self.margin else more)
         return np.array(signal, dtype=int), np.array(agent, dtype=int), np.hstack(gains)
 
-    def broken(self, sent: SentSignals) -> str:
-        s, a, gains = self._rows(sent.signals)
-        wrong = np.flatnonzero((gains * sent.q[:, s]).sum(axis=0) > 0)
-        if not len(wrong):
-            return ""
+    def disobeyed(self, decider: int) -> str:
         by = ", or by less than the margin" if self.margin else ""
-        return f"at signal {s[wrong[0]]} {self.beliefs[a[wrong[0]]].name} does not follow its decision{by}"
-
-    def lower(self, program: Lowering) -> None:
-        s, _, gains = self._rows(program.signals)
-        x, k = np.nonzero(gains != 0)
-        program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
+        return f"{self.beliefs[decider].name} does not follow its decision{by}"
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w[s,a,d] P_a(s) per unit of margin, with the agents' own probabilities of the signals."""
         if not self.margin > 0:
             return {}
-        s, a, _ = self._rows(sent.signals)
+        s, a, _ = self.gains(sent.arrays, sent.signals)
         masses = np.stack([belief.mass.dot(sent.q) for belief in self.beliefs])
         return {"margin": EXACT.zero + (dual.weights[self.name] * masses[a, s]).sum()}

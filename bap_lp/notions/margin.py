@@ -26,10 +26,33 @@ from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError
 
 
-class Margin(Notion):
+class Obeyed(Notion):
+    """Signals prescribe decisions, and a row of every other one says what it would gain: sum_x gains q[x,s] <= 0."""
+
+    tuples = True
+
+    def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
+        """Signal and decider of every row, and what the prescribed decision loses by it, states x rows."""
+        raise NotImplementedError
+
+    def disobeyed(self, decider: int) -> str:
+        """Who does not follow his decision, in words."""
+        raise NotImplementedError
+
+    def broken(self, sent: SentSignals) -> str:
+        s, d, gains = self.gains(sent.arrays, sent.signals)
+        wrong = np.flatnonzero((gains * sent.q[:, s]).sum(axis=0) > 0)
+        return f"at signal {s[wrong[0]]} {self.disobeyed(int(d[wrong[0]]))}" if len(wrong) else ""
+
+    def lower(self, program: Lowering) -> None:
+        s, _, gains = self.gains(program.arrays, program.signals)
+        x, k = np.nonzero(gains != 0)
+        program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
+
+
+class Margin(Obeyed):
     name = "margin"
     numbers: ClassVar[dict[str, int]] = {"margin": 0}
-    tuples = True
     with_reports = several = False
 
     def __init__(self, margin: Any, names: list[str], merges: bool = True) -> None:
@@ -55,31 +78,22 @@ class Margin(Notion):
         if given.margin is not None:
             yield f"At every message each decision is better than any other by at least {figure(given.margin)}."
 
-    def broken(self, sent: SentSignals) -> str:
-        s, d, gains = self._gains(sent.arrays, sent.signals)
-        wrong = np.flatnonzero((gains * sent.q[:, s]).sum(axis=0) > 0)
-        if not len(wrong):
-            return ""
-        return f"at signal {s[wrong[0]]} {self.names[d[wrong[0]]]} prefers its decision by less than the margin"
+    def disobeyed(self, decider: int) -> str:
+        return f"{self.names[decider]} prefers its decision by less than the margin"
 
-    def _gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        """Signal and decision of every row, and what they gain by it, states x rows."""
+    def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
+        """Of a row for every decision of an agent."""
         own = _own(arrays, signals)
         s, d = np.nonzero(own != np.arange(own.shape[1]))
         losses = np.hstack([arrays.B, arrays.E])
         return s, d, arrays.p[:, None] * (losses[:, own[s, d]] - losses[:, d] + self.margin * _shares(arrays)[:, d])
-
-    def lower(self, program: Lowering) -> None:
-        s, _, gains = self._gains(program.arrays, program.signals)
-        x, k = np.nonzero(gains != 0)
-        program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
 
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
         return [Part(self.name, self.margin, -1, EXACT.zero, lambda m: Margin(m, self.names, self.merges))]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w[s,d] P(signal s and what the agent of d knows) per unit of the margin."""
-        s, d, _ = self._gains(sent.arrays, sent.signals)
+        s, d, _ = self.gains(sent.arrays, sent.signals)
         w = dual.weights[self.name]
         used = np.flatnonzero(w != 0)
         heard = (_shares(sent.arrays)[:, d[used]] * sent.rho[:, s[used]]).sum(axis=0)

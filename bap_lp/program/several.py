@@ -33,7 +33,7 @@ from bap_lp.model.labels import joints, weight_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.program.bound import Program, Rows
+from bap_lp.program.bound import Observer, Program, Rows
 from bap_lp.program.lowering import SentSignals, lowered
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, floats
@@ -128,15 +128,19 @@ def scenario_audiences(problems: Sequence[Problem], demands: Sequence[Sequence[A
 def scenario_program(audiences: Sequence[Audience], lams: Sequence[Any]) -> Program:
     """The largest R_A^k: a worst row for each."""
     parts = [audience.program(EXACT.zero, k) for k, audience in enumerate(audiences)]
-    shape, terms = parts[0].shape, []
-    for k, (part, lam) in enumerate(zip(parts, lams, strict=True)):
-        eve = part.observers[0]
-        s, g = np.indices((shape[1], len(eve.starts))).reshape(2, -1)
+    worst = worst_rows("scenarios", [part.cost for part in parts], [part.observers[0] for part in parts], lams)
+    return _joined(parts, EXACT.zeros(parts[0].shape), worst)
+
+
+def worst_rows(name: str, costs: Sequence[Array], eves: Sequence[Observer], lams: Sequence[Any]) -> Rows:
+    """A worst row for every case: cost.rho - lam sum t, with t of its Eve, who sees the signal itself."""
+    terms = []
+    for k, (eve, lam) in enumerate(zip(eves, lams, strict=True)):
+        s, g = np.indices((len(eve.sees), len(eve.starts))).reshape(2, -1)
         terms.append((eve.name, np.full(len(s), k), s, g, EXACT.full(len(s), lam)))
-    row, x, s = np.indices((len(parts), *shape)).reshape(3, -1)
-    entries = row, x, s, np.concatenate([part.cost.ravel() for part in parts])
-    worst = Rows("scenarios", EXACT.zeros(len(parts)), entries, tuple(terms), worst=True)
-    return _joined(parts, EXACT.zeros(shape), worst)
+    row, x, s = np.indices((len(costs), *costs[0].shape)).reshape(3, -1)
+    entries = row, x, s, np.concatenate([cost.ravel() for cost in costs])
+    return Rows(name, EXACT.zeros(len(costs)), entries, tuple(terms), worst=True)
 
 
 def tiers_of(

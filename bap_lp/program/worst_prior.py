@@ -29,9 +29,10 @@ from bap_lp.clock import check
 from bap_lp.limits import limit
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.program.bound import Observer, Program, Rows
+from bap_lp.program.bound import Observer, Program
 from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
 from bap_lp.program.lowering import Lowering
+from bap_lp.program.several import worst_rows
 from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, field_of, float_above, float_below, floats, is_exact
 
@@ -52,15 +53,9 @@ def conditions_program(arrays: Arrays, signals: Signals, demands: Sequence[Any])
 
 def listed_program(base: Program, arrays: Arrays, lam: Any, listed: Array) -> Program:
     """The program over listed priors: a worst row and an observer for each."""
-    (N, S), K = base.shape, len(listed)
-    starts = np.array([g.start for g in arrays.groups])
-    sees = np.arange(S)
+    sees, starts = np.arange(base.shape[1]), np.array([g.start for g in arrays.groups])
     eves = tuple(Observer(f"eve {k}", sees, p[:, None] * arrays.E, starts, EXACT.zero) for k, p in enumerate(listed))
-    s, g = np.indices((S, len(starts))).reshape(2, -1)
-    terms = tuple((f"eve {k}", np.full(len(s), k), s, g, EXACT.full(len(s), lam)) for k in range(K))
-    row, x, i = np.indices((K, N, S)).reshape(3, -1)
-    entries = row, x, i, np.concatenate([(p[:, None] * arrays.B).ravel() for p in listed])
-    rows = Rows(ROWS, EXACT.zeros(K), entries, terms, worst=True)
+    rows = worst_rows(ROWS, [p[:, None] * arrays.B for p in listed], eves, [lam] * len(listed))
     return Program(base.mass, base.cost, (*base.observers, *eves), (*base.rows, rows))
 
 

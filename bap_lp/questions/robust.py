@@ -14,7 +14,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
@@ -22,7 +22,8 @@ from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.questions.optimum.several import ReadProblems
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, public, stated, taken
+from bap_lp.questions.optimum.solution import mechanism_on
+from bap_lp.rational import EXACT, Array, InputError, floats, public, stated, taken
 
 _MOST_ENTRIES = 200_000
 
@@ -117,8 +118,7 @@ def robust(
     if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     worst, least, gap = reported(value, bound, exact)
-    kept, signals = without_unused(rows, names)
-    mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, given[0].states, "smallest worst case")
+    mechanism = mechanism_on(rows, names, given[0].states, "smallest worst case", exact)
     mixture = found.dual.weights["scenarios"]
     shared = tuple(stated(lam, exact) for lam in at)
     return RobustSolution(

@@ -16,7 +16,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects
+from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects, taken
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _SMALL_GAP = 1e-10  # of the spread of the problem: a gap that is not worth an exact solution
@@ -31,6 +31,12 @@ def exactly(problem: Problem, lam: Any, exact: bool | None, conditions: Conditio
             rule += " (exp_epsilon, not epsilon, with whole distances)"
         raise InputError("conditions" if problem.exact and is_exact(lam) else "problem and lam", None, rule)
     return able if exact is None else exact
+
+
+def numbers_of(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> tuple[Problem, Any, bool]:
+    """The problem in the numbers of its answer, lam as it is computed with, and whether both are exact."""
+    exact = exactly(problem, lam, exact, conditions)
+    return problem if exact else problem.as_float(), taken(lam, exact), exact
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.solve import Infeasible
-from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.notions.beliefs import Obedience
@@ -19,11 +19,11 @@ from bap_lp.program.finish import Pair
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.statement import Statement
-from bap_lp.questions.optimum.asked import AskedProblem, exactly
+from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import Array, in_floats, taken, tree_sum
+from bap_lp.questions.optimum.solution import Solution, mechanism_on
+from bap_lp.rational import Array, tree_sum
 from bap_lp.rational import stated as as_stated
 
 
@@ -31,8 +31,8 @@ def solve_conditioned(
     problem: Problem, lam: Any, exact: bool | None, conditions: Conditions, progress: SolveProgress | None = None
 ) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions."""
-    exact = exactly(problem, lam, exact, conditions)
-    asked, price = AskedProblem.of(problem, conditions, exact), taken(lam, exact)
+    problem, price, exact = numbers_of(problem, lam, exact, conditions)
+    asked = AskedProblem.of(problem, conditions, exact)
     within_range(asked)
     found, cases, relaxed = best_channel(asked, price, progress=progress)
     best = conclude(asked, price, found, cases)
@@ -102,12 +102,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
 
 
 def mechanism_of(asked: AskedProblem, rows: Array) -> Mechanism:
-    """The channel on the problem's states without the signals that are never sent.
-
-    A channel in floats is published in floats if these are the numbers that were proved.
-    """
-    kept, signals = without_unused(rows, asked.layout.signals.names)
-    kept = kept if asked.exact else in_floats(kept)
+    """The mechanism that a channel on the problem's states is."""
     named = any(demand.name != Obedience.name for demand in asked.layout.demands)
     name = "optimum under conditions" if named else "optimum"
-    return Mechanism.of(kept, signals, asked.problem.states, name)
+    return mechanism_on(rows, asked.layout.signals.names, asked.problem.states, name, asked.exact)

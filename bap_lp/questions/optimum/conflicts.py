@@ -19,10 +19,10 @@ up, at its limit of nodes or of time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from flint import fmpq
 
@@ -46,6 +46,7 @@ from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.rational import EXACT, InputError, public, show, stated
 
+One = TypeVar("One")
 _NOTHING = Dual({}, {})
 _FINE = 10**9  # digits of a nearest number
 _STEPS = 80  # programs for a nearest number
@@ -141,11 +142,7 @@ def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
                 rounded = {name: float(value) for name, value in best.attainable.items()}
                 return _with(best, best.conflict, rounded, asked)
     parts = _parts(layout)
-    conflict = list(parts)
-    for part in parts:
-        fewer = [other for other in conflict if other is not part]
-        if not is_feasible(laid(layout, [p.at(p.value) for p in fewer])):
-            conflict = fewer
+    conflict = least_conflict(parts, lambda some: not is_feasible(laid(layout, [p.at(p.value) for p in some])))
     labels = tuple(part.label for part in conflict)
     near: dict[str, Any] = {}
     alone: dict[str, Any] = {}
@@ -157,6 +154,15 @@ def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
         near = _nearest_numbers(layout, parts, conflict)
         alone = near or _nearest_numbers(layout, conflict, conflict)
     return _with(_explained(layout, conflict, near, alone, decimals), labels, near, asked)
+
+
+def least_conflict(conflict: list[One], impossible: Callable[[list[One]], bool]) -> list[One]:
+    """The deletion filter: what is left if one after the other is left out where the rest is still impossible."""
+    for one in list(conflict):
+        fewer = [other for other in conflict if other is not one]
+        if impossible(fewer):
+            conflict = fewer
+    return conflict
 
 
 def _nearest_numbers(layout: LoweredProblem, parts: list[Part], conflict: list[Part]) -> dict[str, Any]:
@@ -343,13 +349,9 @@ def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tupl
             conflict += [(part.label, part.at(part.value)) for part in demand.parts(layout.whole, layout.signals)]
         else:
             conflict.append((demand.name, demand))
-    for one in list(conflict):
-        fewer = [other for other in conflict if other is not one]
-        try:
-            if not _possible(asked, [demand for _, demand in fewer], lam, bob_weight):
-                conflict = fewer
-        except (OutOfTime, SolverError):
-            continue
+    conflict = least_conflict(
+        conflict, lambda some: not _possible(asked, [demand for _, demand in some], lam, bob_weight)
+    )
     labels = [label for label, _ in conflict]
     name = next((label for label, demand in conflict if not demand.convex), labels[0])
     others = ", ".join(label for label in labels if label != name)
@@ -368,4 +370,6 @@ def _possible(asked: AskedProblem, demands: list[Notion], lam: Any, bob_weight: 
             searched(fewer, lam, relaxed, bob_weight)
     except (Infeasible, NothingFound):
         return False
+    except (OutOfTime, SolverError):
+        return True  # for all we know
     return True

@@ -22,7 +22,6 @@ from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import counted
 from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
@@ -30,11 +29,11 @@ from bap_lp.program.forecasts import ReportTangents, ToldProblem
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.conflict import ConflictError
 from bap_lp.proof.statement import Statement, rounds
-from bap_lp.questions.optimum.asked import AskedProblem, exactly
+from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.reported import ReportedProblem
-from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, taken
+from bap_lp.questions.optimum.solution import Solution, mechanism_on
+from bap_lp.rational import EXACT, Array, InputError, floats
 from bap_lp.rational import stated as as_stated
 
 _FINE = 10**9  # what the release can change, over a gap that is small enough
@@ -70,9 +69,8 @@ def solve_forecast(
             value = conditions.given()[name]
             rule = "is not possible with a Bob who reports probabilities"
             raise InputError(name, None if isinstance(value, tuple) else value, rule)
-    exact = exactly(problem, lam, exact, conditions)
-    problem = problem if exact else problem.as_float()
-    whole, price = problem.exactly, taken(lam, exact)
+    problem, price, exact = numbers_of(problem, lam, exact, conditions)
+    whole = problem.exactly
     tangents = [ReportTangents(one) for one in whole.forecasters.values()]
     (bob_full, eve_full), (bob_null, eve_null) = extremes(whole)
     enough = (bob_null - bob_full + price * (eve_null - eve_full)) / _FINE
@@ -112,7 +110,7 @@ def solve_forecast(
         splits, took = finer, monotonic() - began
     assert proof is not None
     assert sent is not None
-    best = _solution(problem, lam if exact else float(lam), exact, conditions, proof, sent, how)
+    best = _solution(problem, price, exact, conditions, proof, sent, how)
     if conditions.empty:
         return best
     try:
@@ -220,9 +218,8 @@ def _solution(
     channel = _placed(proof.told, sent)
     rounded = rounds(proof.statement.program) or proof.told.rounds
     value, least, gap = reported(proof.value(channel), proof.bound, exact, rounded)
-    kept, signals = without_unused(channel, proof.told.finite.bob_decisions)
-    mechanism = Mechanism.of(kept if exact else in_floats(kept), signals, problem.states, "optimum")
-    at, prior = as_stated(lam, exact), problem.p if exact else proof.told.problem.p
+    mechanism = mechanism_on(channel, proof.told.finite.bob_decisions, problem.states, "optimum", exact)
+    at, prior = as_stated(lam, exact), proof.told.problem.p
     certificate = Certificate(
         (at,), value, gap, channel, proof.dual, exact, conditions, prior=prior, reports=proof.reports,
         splits=proof.splits,

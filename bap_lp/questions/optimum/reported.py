@@ -19,7 +19,6 @@ from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
 from bap_lp.engines.solve import Infeasible, nearest_table, slack_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.notions.conditions import Conditions
@@ -29,9 +28,9 @@ from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.statement import Statement, rounds
-from bap_lp.questions.optimum.asked import exactly
-from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import EXACT, Array, InputError, floats, in_floats, lifted, taken
+from bap_lp.questions.optimum.asked import numbers_of
+from bap_lp.questions.optimum.solution import Solution, mechanism_on
+from bap_lp.rational import EXACT, Array, InputError, floats, lifted
 from bap_lp.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
@@ -55,19 +54,16 @@ class Ends:
 
 def solve_reported(problem: Problem, lam: Any, exact: bool | None, conditions: Conditions) -> Solution:
     """Minimise R_A over the mechanisms that satisfy the conditions, to a certified bracket."""
-    exact = exactly(problem, lam, exact, conditions)
-    problem = problem if exact else problem.as_float()
-    whole, price = problem.exactly, taken(lam, exact)
-    asked = ReportedProblem(whole, conditions, price)
+    problem, price, exact = numbers_of(problem, lam, exact, conditions)
+    asked = ReportedProblem(problem.exactly, conditions, price)
     ends = asked.proved()
     stated, least, gap = reported(ends.value, ends.bound, exact, rounds(ends.statement.program))
     at = as_stated(price, exact)
-    kept, signals = without_unused(ends.channel, asked.layout.signals.names)
-    kept = kept if exact else in_floats(kept)
-    mechanism = Mechanism.of(kept, signals, problem.states, "optimum" + " under conditions" * (not conditions.empty))
-    prior = problem.p if exact else whole.p
+    name = "optimum" + " under conditions" * (not conditions.empty)
+    mechanism = mechanism_on(ends.channel, asked.layout.signals.names, problem.states, name, exact)
+    prior, reports = asked.problem.p, ends.reports
     certificate = Certificate(
-        (at,), stated, gap, ends.channel, ends.dual, exact, conditions, prior=prior, reports=ends.reports
+        (at,), stated, gap, ends.channel, ends.dual, exact, conditions, prior=prior, reports=reports
     )
     how = f"compact program{'' if conditions.empty else ' under conditions'}, Clarabel, reports of Eve"
     risks = risks_of(problem, mechanism)

@@ -22,7 +22,7 @@ from bap_lp.program.several import Audience, scenario_program, tier_program
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.checking import verify
 from bap_lp.proof.conflict import ConflictError
-from bap_lp.questions.optimum.conflicts import any_channel, together
+from bap_lp.questions.optimum.conflicts import any_channel, least_conflict, together
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth an exact solution
@@ -73,10 +73,7 @@ def _refusal(read: ReadProblems, audiences: Sequence[Audience], tiers: bool) -> 
 
     each = enumerate(audiences)
     conflict = [(k, part) for k, one in each for d in one.demands for part in d.parts(one.arrays, one.signals)]
-    for part in list(conflict):
-        fewer = [other for other in conflict if other is not part]
-        if not any_channel(program(keeping(fewer))):
-            conflict = fewer
+    conflict = least_conflict(conflict, lambda some: not any_channel(program(keeping(some))))
     labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
     several = f"cannot be met together: {', '.join(labels)}"
     error = ConflictError(*(("conditions", None, several) if len(labels) > 1 else (labels[0], None, "cannot be met")))

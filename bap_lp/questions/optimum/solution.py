@@ -18,7 +18,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import NEAR, Certificate
-from bap_lp.rational import Array, by_rows, field_of, is_exact
+from bap_lp.rational import Array, by_rows, field_of, in_floats, is_exact
 
 _WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below which 2^-52 of a loss is seen
 
@@ -140,6 +140,15 @@ class Solution(Tabular):
 
     def _grid(self, most: int | None = None) -> Grid:
         return self.mechanism._grid(most)
+
+
+def mechanism_on(rows: Array, names: Sequence[str], states: Sequence[str], name: str, exact: bool) -> Mechanism:
+    """A channel on the problem's states without the signals that are never sent.
+
+    A channel in floats is published in floats if these are the numbers that were proved.
+    """
+    kept, signals = without_unused(rows, names)
+    return Mechanism.of(kept if exact else in_floats(kept), signals, states, name)
 
 
 def published(

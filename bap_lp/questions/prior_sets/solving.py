@@ -18,7 +18,6 @@ from bap_lp.engines.linear.exact import Infeasible
 from bap_lp.engines.linear.highs import SolverError
 from bap_lp.engines.solve import inner_channel, solve_program
 from bap_lp.model.display import counted
-from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
@@ -42,11 +41,11 @@ from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.prior_proofs import refuse_beliefs
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
-from bap_lp.questions.optimum.solution import Solution
+from bap_lp.questions.optimum.solution import Solution, mechanism_on
 from bap_lp.questions.prior_sets.blocks import Closed, Weighed, by_blocks
 from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
 from bap_lp.questions.prior_sets.oracles import ExactOracle, float_oracle, near_prior, some_prior
-from bap_lp.rational import EXACT, Array, InputError, float_above, floats, in_floats, public, taken
+from bap_lp.rational import EXACT, Array, InputError, float_above, floats, public, taken
 from bap_lp.rational import stated as as_stated
 
 _MOST_ENTRIES = 400_000  # of the exact program over tuple blocks
@@ -323,13 +322,11 @@ class _Task:
             (at,), stated, gap, found.q, dual, exact, self.conditions, kind="priors", prior=self.whole.p,
             priors=priors, listed=listed, witness=witness,
         )  # fmt: skip
-        kept, signals = without_unused(found.q, self.problem.bob_decisions)
-        mechanism = Mechanism.of(
-            kept if exact else in_floats(kept), signals, self.problem.states, "smallest worst case"
-        )
+        problem = self.problem
+        mechanism = mechanism_on(found.q, problem.bob_decisions, problem.states, "smallest worst case", exact)
         method = f"worst prior of a set, {found.how}"
         return Solution(
-            self.problem, at, stated, mechanism, Risks.summed(bob, eve, 1), least, gap, method, certificate,
+            problem, at, stated, mechanism, Risks.summed(bob, eve, 1), least, gap, method, certificate,
             worst_prior=public(search.prior if exact else floats(search.prior)), attained=attained,
         )  # fmt: skip
 

@@ -23,8 +23,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import plain
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array
 
 LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read where numbers are floats

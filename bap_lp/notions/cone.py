@@ -25,8 +25,7 @@ from bap_lp.notions.base import MapTable, Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import all_exact, rows_of
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, floats
 
 

@@ -23,8 +23,7 @@ from bap_lp.notions.distances import PairDistances
 from bap_lp.notions.pairs import PairNotion, distances_of, ratio_of
 from bap_lp.notions.reading import told
 from bap_lp.program.bound import Dual, Sparse
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError, public
 
 _MOST = 500_000  # pairs times signals

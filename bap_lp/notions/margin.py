@@ -21,8 +21,7 @@ from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import figure
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
 
 

@@ -13,8 +13,7 @@ from bap_lp.notions.base import MapTable
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.min_eve_risk import NumberLimit
 from bap_lp.notions.reading import figure, together, told
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array
 
 

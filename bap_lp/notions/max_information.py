@@ -26,8 +26,7 @@ from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
 
 _TRACE = EXACT.number(2.0**-100)  # bits

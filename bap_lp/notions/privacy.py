@@ -22,8 +22,7 @@ from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError, text
 
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start

@@ -4,6 +4,10 @@ States that no condition distinguishes are merged (`Notion.merges`), those of pr
 null row will do. A swap of two states with equal loss rows that maps the conditions to themselves maps feasible
 mechanisms to feasible ones of the same value, and averaging the two raises R_E and keeps every linear condition: so
 some optimum treats them alike. The multipliers of the merged program are those of the whole one.
+
+Pool the signals on which Bob takes the same decision i. R_B stays and R_E can only rise, and a condition that survives
+post-processing stays too: one signal per decision of Bob is enough. A condition about the decisions themselves, such as
+a margin, survives pooling only where Bob and all Eves decide alike; both risks stay. One signal per tuple is enough.
 """
 
 from __future__ import annotations
@@ -11,23 +15,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
+from bap_lp.model.labels import joints
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import first_members
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Dual, Entries, Observer, Program, Rows, Sparse, Terms
-from bap_lp.program.signals import Signals, signals_of
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, tree_sum
 
 _MOST = 2_000_000  # entries q[x,s] of a program
 
 
 Scores = tuple[tuple[int, Reporter], ...]  # groups of Eve's columns that report probabilities, weighted with p(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Signals(ReadOnly):
+    """bob[s]: the decision told to Bob; eve[s,g]: in tuples, the column of E prescribed to Eve g."""
+
+    bob: Array
+    eve: Array | None
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.bob)
+
+    def only(self, keep: Sequence[int]) -> Signals:
+        eve = None if self.eve is None else self.eve[list(keep)]
+        return Signals(self.bob[list(keep)], eve, tuple(self.names[s] for s in keep))
+
+
+def signals_of(problem: Problem, tuples: bool) -> Signals:
+    """One signal per decision of Bob, or one per tuple of everybody's decisions."""
+    b = problem.shape[1]
+    if not tuples:
+        return Signals(np.arange(b), None, problem.bob_decisions)
+    sizes = [g.stop - g.start for g in problem.eve_groups]
+    for name, size in (("columns", b * prod(sizes)), ("cells", b * prod(sizes) * len(problem.p))):
+        if size > limit(name):
+            rule = f"needs {b * prod(sizes)} signals, one per tuple of decisions: more than {limit(name)} {name}"
+            raise InputError("margin", None, f"{rule} {raising(name)}")
+    table = np.indices((b, *sizes)).reshape(1 + len(sizes), -1).T
+    eves = [problem.eves[n].decisions or () for n, _ in problem.eve_views]
+    names = tuple(joints([problem.bob_decisions, joints(eves)], " / "))
+    return Signals(table[:, 0], table[:, 1:] + np.array([g.start for g in problem.eve_groups]), names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,8 +34,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Observer, Program, Rows
-from bap_lp.program.lowering import SentSignals, lowered
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import SentSignals, Signals, lowered
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, floats
 
 _MOST_PROFILES = 4096

@@ -31,9 +31,8 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program
 from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
-from bap_lp.program.lowering import Lowering
+from bap_lp.program.lowering import Lowering, Signals
 from bap_lp.program.several import worst_rows
-from bap_lp.program.signals import Signals
 from bap_lp.rational import EXACT, Array, field_of, float_above, float_below, floats, is_exact
 
 NODES = 50_000  # of the search for the worst prior

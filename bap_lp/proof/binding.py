@@ -18,8 +18,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import NoProof
 from bap_lp.program.forecasts import ToldProblem
+from bap_lp.program.lowering import signals_of
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
-from bap_lp.program.signals import signals_of
 from bap_lp.proof.certificate import Certificate, Verdict, ends_of
 from bap_lp.proof.checking import verify
 from bap_lp.proof.statement import numbers_of

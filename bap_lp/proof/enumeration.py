@@ -19,8 +19,7 @@ from bap_lp.limits import limit
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion
-from bap_lp.program.lowering import SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import SentSignals, Signals
 from bap_lp.rational import UNIT, Array, common_denominator, floats
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import NoProof
 from bap_lp.program.credal import Credal, Polytope, Transport
-from bap_lp.program.lowering import SentSignals
-from bap_lp.program.signals import signals_of
+from bap_lp.program.lowering import SentSignals, signals_of
 from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, stated
 

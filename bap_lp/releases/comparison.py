@@ -27,8 +27,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
-from bap_lp.program.lowering import SentSignals
-from bap_lp.program.signals import Signals
+from bap_lp.program.lowering import SentSignals, Signals
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, Array, InputError, public

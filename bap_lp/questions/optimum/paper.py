@@ -22,8 +22,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.margin import Margin
 from bap_lp.program.bound import Program
-from bap_lp.program.lowering import lowered
-from bap_lp.program.signals import signals_of
+from bap_lp.program.lowering import lowered, signals_of
 from bap_lp.rational import EXACT, Array
 
 _STEPS = 20  # exact repairs before the compact optimum is lifted

@@ -25,8 +25,8 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.credal import Credal, Polytope
 from bap_lp.program.finish import STOPPED, feasible, priced
+from bap_lp.program.lowering import signals_of
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.program.signals import signals_of
 from bap_lp.program.worst_prior import (
     ROWS,
     Search,

@@ -2,7 +2,7 @@
 
 The values of some laws of scipy.stats (levy_stable) are integrals and the quantiles of others (ksone) searches,
 thousands of times slower than those of a closed form. Tables are made in parts, and how slow they are is measured on
-the first entries. Reading and bracketing a model may each take half a minute of computing. The clock is that of the
+its first entries. Reading and bracketing a model may each take half a minute of computing. The clock is that of the
 thread: a busy machine is not a slow law.
 """
 
@@ -24,6 +24,7 @@ from gaussian.arrays import Array
 _AT_ONCE = 1000  # numbers that are made without looking at the clock
 _PATIENCE = 20.0  # seconds that a table may take if no time limit was set
 _STEP = 0.2  # seconds between two looks at the clock
+_ENOUGH = 2.0  # seconds of a table that tell how long the rest of it takes
 _LONGEST = 30.0  # seconds that a model may take likewise
 _BEGUN: ContextVar[float] = ContextVar("begun", default=math.inf)
 
@@ -55,16 +56,17 @@ def paced(part: Callable[[int, int], Array], count: int, width: int, law: object
     wait()
     if count * width <= _AT_ONCE:
         return part(0, count)
-    out, done, size = [], 0, 1
+    # the first part is not timed: it may import, fill caches and search for where a law begins
+    out, done, size = [part(0, 1)], 1, 1
     begun = time.thread_time()
     while done < count:
+        wait()
         end = min(count, done + size)
         out.append(part(done, end))
         done = end
-        wait()
         passed = time.thread_time() - begun
-        left = passed / done * (count - done)
-        if left > _PATIENCE and passed > _STEP and remaining() == math.inf:
+        left = passed / (done - 1) * (count - done)
+        if left > _PATIENCE and passed > _ENOUGH and remaining() == math.inf:
             name = getattr(getattr(law, "dist", law), "name", None)
             rule = (
                 f"takes scipy.stats about {left:.0f} s for one table of {count * width} numbers: set a time limit, or "

@@ -337,7 +337,13 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
 def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
     levels = study.program.levels
-    rows = [(row[0], np.ravel_multi_index(tuple(row[1:-1]), levels), row[-1]) for row in mechanism["rows"]]
+    rows = []
+    for x, *told, q in mechanism["rows"]:
+        if len(told) != len(levels) or not all(
+            type(v) is int and 0 <= v < m for v, m in zip(told, levels, strict=True)
+        ):
+            raise ValueError("a row of the mechanism must be of levels of the published columns")
+        rows.append((x, np.ravel_multi_index(tuple(told), levels), q))
     if study.conditions is not None:
         study.conditions = study.conditions.fitted(study)
         return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))

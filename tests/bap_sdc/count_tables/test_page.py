@@ -147,6 +147,6 @@ def test_the_page_names_the_examples_and_the_default_releases() -> None:
         "geometric 1/2",
     ]  # fmt: skip
     assert CellKey(2, 1) in USUAL
-    assert "Two examples come with `bap`: `small_counts` and `public_margins`." in PAGE
+    assert "`bap examples` has `small_counts` and `public_margins`." in PAGE
     found = [f.stem for f in (Path(__file__).parents[3] / "examples").glob("*.toml") if "\n[table]" in f.read_text()]
     assert sorted(found) == ["public_margins", "small_counts"]

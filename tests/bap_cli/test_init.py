@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from statsmodels.datasets import fair, randhie
+from statsmodels.datasets import fair, modechoice, randhie
 
 from bap_cli.main import main
 from bap_lp import InputError, limits
@@ -95,6 +95,38 @@ def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refuse
         code, out, err = run("init", "census.csv", *options)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert words in err
+
+
+def test_numbers_of_people_with_several_records_are_not_proposed_and_can_be_asked_for(run: Run) -> None:
+    modechoice.load_pandas().data.to_csv("t.csv", index=False)  # 210 people, four records each
+    code, out, _ = run("init", "t.csv")
+    assert code == 0
+    assert 'Seen: "individual": 210 numbers, each on few records: by its rows an identifier, or a time' in out
+    study = tomllib.loads(out)
+    assert "individual" not in {*study["publish"], study["eve"][0]["secret"], *study["eve"][0]["knows"]}
+    assert 'knows = ["individual"]' in run("init", "t.csv", "--knows", "individual")[1]
+
+
+def test_ages_postcodes_incomes_and_scores_are_not_taken_for_numbers_of_people() -> None:
+    draw = random.Random(3)
+    ages = sorted(draw.choices(range(100), k=3000))
+    frame = pd.DataFrame(
+        {
+            "age": ages,  # in blocks, from 0, without a gap
+            "postcode": [draw.randint(10_000, 10_400) for _ in ages],
+            "income": [round(draw.lognormvariate(10, 1), -1) for _ in ages],
+            "score": [min(max(round(draw.gauss(50, 15)), 0), 100) for _ in ages],
+            "visits": [int(draw.expovariate(0.05)) for _ in ages],
+        }
+    )
+    for some in (frame, frame[::75], frame[:40]):
+        assert [c.name for c in look_at(some, "t").columns if c.named] == []
+    waves = pd.DataFrame(
+        {"person": [*range(1, 201), *range(1, 180), *range(1, 90)], "pay": [draw.randint(1, 9) for _ in range(468)]}
+    )
+    balanced = pd.DataFrame({"nr": sorted([*range(0, 300, 7)] * 3), "pay": [draw.randint(1, 9) for _ in range(129)]})
+    for panel, name in ((waves, "person"), (balanced, "nr")):
+        assert [c.name for c in look_at(panel.astype(str), "t").columns if c.named] == [name]
 
 
 @pytest.mark.parametrize("data", [fair, randhie], ids=["fair", "randhie"])

@@ -106,6 +106,9 @@ class Audit(Tabular):
         return Grid(("agent", "column, or how she decides", "risk", "standard error"), rows[:most], len(rows))
 
 
+Judged = tuple[Audit, tuple[Array, Array, Array]]  # and of every type its part in the three risks
+
+
 def counted_types(codes: Array, levels: Sequence[int]) -> tuple[Array, Array]:
     """The distinct rows of levels and how often each occurs."""
     key, counts = np.unique(keys(codes, levels), return_counts=True)
@@ -117,29 +120,24 @@ def audit_channel(
 ) -> Audit:
     """Judge a channel on records given as types and counts; attackers: names, all if None."""
     names = list(ATTACKERS) if attackers is None else list(attackers)
-    return _judged(study, channel, types, counts, names)[0]
+    return judged(study, channel, types, counts, names)[0]
 
 
-def difference(
-    study: Study, channel: RecordChannel, other: RecordChannel, types: Array, counts: Array, lam: float
-) -> tuple[AuditedRisk, AuditedRisk]:
+def difference(own: Judged, other: Judged, counts: Array, lam: float) -> tuple[AuditedRisk, AuditedRisk]:
     """R_A of a channel minus that of another, record by record: with the Eves of the prior, and with informed ones."""
-    (bob, eve, informed), (bob2, eve2, informed2) = (_judged(study, c, types, counts, [])[1] for c in (channel, other))
-    by_prior, at_least = (bob - bob2 - lam * (a - b) for a, b in ((eve, eve2), (informed, informed2)))
-    return _estimate(by_prior, counts), _estimate(at_least, counts)
+    (bob, *eves), (bob2, *eves2) = own[1], other[1]
+    by_prior, at_least = (_estimate(bob - bob2 - lam * (a - b), counts) for a, b in zip(eves, eves2, strict=True))
+    return by_prior, at_least
 
 
 @one_blas_thread()  # the products are many and small: threads would only wait for each other
-def _judged(
-    study: Study, channel: RecordChannel, types: Array, counts: Array, names: list[str]
-) -> tuple[Audit, tuple[Array, Array, Array]]:
+def judged(study: Study, channel: RecordChannel, types: Array, counts: Array, names: Sequence[str] = ()) -> Judged:
     """The audit, and of every type its part in R_B, in R_E by the prior, and in R_E of informed Eves."""
     fitted, p = study.prior.types, floats(study.program.p).astype(float)
     unseen = 0
     if isinstance(channel, TableChannel):
         unseen = int(counts[channel.unseen(types)].sum())
         channel = channel.over(types)
-    h = counts / counts.sum()
     total = np.zeros(len(types))
     columns: dict[str, AuditedRisk] = {}
     for target, k in zip(study.targets, study.published, strict=True):
@@ -151,7 +149,7 @@ def _judged(
     leaked = _training(study, channel) if names else None
     eves, sums = [], [np.zeros(len(types)), np.zeros(len(types))]
     for spy in study.spies:
-        one, parts = _eve(study, channel, spy, types, counts, h, names, leaked)
+        one, parts = _eve(study, channel, spy, types, counts, names, leaked)
         eves.append(one)
         for k, part in enumerate(parts):
             sums[k] += float(spy.weight) * part
@@ -187,8 +185,9 @@ def _training(study: Study, channel: RecordChannel) -> tuple[Array, Array]:
 
 
 def _eve(
-    study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array, h: Array, names: list[str], leaked: Any
+    study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array, names: Sequence[str], leaked: Any
 ) -> tuple[EveAudit, list[Array]]:
+    h = counts / counts.sum()
     loss = floats(spy.loss).astype(float)
     fitted, p = study.prior.types, floats(study.program.p).astype(float)
     z_fit, z_now = study.known(fitted, spy), study.known(types, spy)

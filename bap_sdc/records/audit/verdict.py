@@ -17,9 +17,9 @@ import numpy as np
 
 from bap_lp.model.display import counted, person
 from bap_lp.rational import Array, floats
-from bap_sdc.records.audit.audit import REHEARSAL, AuditedRisk, counted_types, difference
+from bap_sdc.records.audit.audit import REHEARSAL, AuditedRisk, counted_types, difference, judged
 from bap_sdc.records.data.prior import keys
-from bap_sdc.records.release.channels import ColumnChannel, RecordChannel, TableChannel, sample
+from bap_sdc.records.release.channels import ColumnChannel, TableChannel, sample
 
 if TYPE_CHECKING:
     from bap_sdc.records.agents import Spy
@@ -34,8 +34,8 @@ _LISTED = 10  # record types at risk
 class Certainty:
     """Of 1: how many records one Eve is certain about, before and after the release; of these, right on held-out ones.
 
-    kept: her risk with the release as a share of her risk without one. surest: the largest probability of any secret,
-    before and after.
+    kept: her risk with the release as a share of her risk without one; informed: the same on held-out records, of an
+    Eve who knows their shares. surest: the largest probability of any secret, before and after.
     """
 
     eve: str
@@ -43,12 +43,13 @@ class Certainty:
     after: float
     right: float | None
     kept: float | None
+    informed: float | None
     surest: tuple[float, float]
 
     def document(self) -> dict[str, Any]:
         return {
             "name": self.eve, "before": self.before, "after": self.after, "right": self.right, "kept": self.kept,
-            "surest": {"before": self.surest[0], "after": self.surest[1]},
+            "informed": self.informed, "surest": {"before": self.surest[0], "after": self.surest[1]},
         }  # fmt: skip
 
 
@@ -100,20 +101,22 @@ class StudyVerdict:
         return [*self._better(counted(self.records, "held-out record")), *certain, *self._groups(), self.prior]
 
     def _better(self, where: str) -> list[str]:
-        if self.unchanged:
-            return ["No cell is changed: this release is the file as it is."]
+        same = ["No cell is changed: this release is the file as it is."] if self.unchanged else []
         if not self.against:
-            return [
+            return same or [
                 "No records were held out, so it is not known whether this release is better than the file as it is "
                 "for records that were not fitted."
             ]
-        (model, informed), (none, _) = self.against["as is"], self.against["nothing"]
-        better = "Against an Eve who knows the shares of these records it is"
+        model, informed = map(_compared, self.against["as is"], ["the file as it is"] * 2)
+        none, informed_none = map(_compared, self.against["nothing"], ["publishing nothing"] * 2)
+        knows = "an Eve who knows the shares of these records it is"
+        if same:
+            return [*same, f"On {where} it is {none}; against {knows} {informed_none}."]
         freely = ", whether or not that keeps the conditions" if self.conditions else ""
         return [
-            f"On {where} this release is {_compared(model, 'the file as it is')}{freely}.",
-            f"{better} {_compared(informed, 'the file as it is')}.",
-            f"It is {_compared(none, 'publishing nothing')}.",
+            f"On {where} this release is {model}{freely}.",
+            f"Against {knows} {informed}.",
+            f"It is {none}; against such an Eve it is {informed_none}.",
         ]
 
     def _groups(self) -> list[str]:
@@ -142,17 +145,17 @@ def verdict_of(solution: StudySolution) -> StudyVerdict:
     """The verdict on the release of a solution."""
     study, channel = solution.study, solution.channel
     held = study.codes[study.left_out]
-    against = {}
-    unchanged = not any(solution.changed)
-    if len(held) and not unchanged:
+    against, unchanged = {}, not any(solution.changed)
+    kept: list[float | None] = [None] * len(study.spies)
+    if len(held):
         types, counts = counted_types(held, study.levels)
-        empty = tuple(np.ones((study.levels[k], 1)) for k in study.published)
-        others: dict[str, RecordChannel] = {
-            "as is": as_is(study),
-            "nothing": ColumnChannel("nothing", study.published, empty),
-        }
-        for name, other in others.items():
-            against[name] = difference(study, channel, other, types, counts, float(solution.lam))
+        empty = ColumnChannel("nothing", study.published, tuple(np.ones((study.levels[k], 1)) for k in study.published))
+        own, same, none = (judged(study, c, types, counts) for c in (channel, as_is(study), empty))
+        lam = float(solution.lam)
+        against = {"as is": difference(own, same, counts, lam), "nothing": difference(own, none, counts, lam)}
+        unchanged = unchanged and all(one.value == one.error == 0 for one in against["as is"])
+        pairs = zip(own[0].eves, none[0].eves, strict=True)
+        kept = [a.informed.value / b.informed.value if b.informed.value else None for a, b in pairs]
     types, counts = counted_types(study.codes, study.levels)
     over, records = channel.over(types), np.repeat(types, counts, axis=0)  # in an order that a folder has too
     told = over.decode(sample(over, records, np.random.default_rng(REHEARSAL)))
@@ -160,7 +163,7 @@ def verdict_of(solution: StudySolution) -> StudyVerdict:
         len(held),
         against,
         unchanged,
-        tuple(_certainty(solution, n, held) for n in range(len(study.spies))),
+        tuple(_certainty(solution, n, held, share) for n, share in enumerate(kept)),
         _groups(study, records, records[:, list(study.published)]),
         _groups(study, records, told),
         f"What the prior believes: {study.prior.belief}.",
@@ -190,7 +193,7 @@ def _seen(study: Study, spy: Spy, channel: TableChannel, types: Array) -> tuple[
     return row, floats(q).astype(float), np.unique(z[row] * channel.signals + signal, return_inverse=True)[1]
 
 
-def _certainty(solution: StudySolution, n: int, held: Array) -> Certainty:
+def _certainty(solution: StudySolution, n: int, held: Array, informed: float | None) -> Certainty:
     study = solution.study
     spy, fitted = study.spies[n], study.prior.types
     p = floats(study.program.p).astype(float)
@@ -214,7 +217,7 @@ def _certainty(solution: StudySolution, n: int, held: Array) -> Certainty:
     kept = float(solution.eves[n]) / null if null else None
     beliefs = z[: len(fitted)], p, secret[: len(fitted)]
     surest = _surest(*beliefs), _surest(seen[old], mine[old], secret[row[old]])
-    return Certainty(spy.name, before, float(mine[new].sum()), right, kept, surest)
+    return Certainty(spy.name, before, float(mine[new].sum()), right, kept, informed, surest)
 
 
 def _surest(group: Array, mass: Array, secret: Array) -> float:
@@ -293,7 +296,10 @@ def _compared(gain: AuditedRisk, other: str) -> str:
 def _certain(one: Certainty, public: bool) -> str:
     """Both sides of the promise: the average, and the records that are given away."""
     who, share = person(one.eve), _whole_percent if public else _percent
-    average = "" if one.kept is None else f"On average {who} keeps {share(one.kept)} of the risk without a release. "
+    average = "" if one.kept is None else f"On average {who} keeps {share(one.kept)} of the risk without a release"
+    if average and one.informed is not None:
+        average += f", and {share(one.informed)} on held-out records if their shares are known"
+    average += ". " if average else ""
     if one.after == 0:
         before, after = map(share, one.surest)
         words = f"{average}No released record makes {who} certain of a secret"

@@ -1,10 +1,9 @@
 """What a table shows at first sight, column by column, and what reading it must know.
 
-Seen are identifiers (every record has a cell of its own, or many cells and the name of one), survey weights (by their
-name), codes for missing cells,
-blanks around cells, decimal commas, dates written as text, and spellings of one level that differ only in case, in
-blanks or in a full stop. Each is said; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is
-proposed.
+Seen are identifiers (every record has a cell of its own, or many cells and the name of one, or the numbers of people
+with several records each), survey weights (by their name), codes for missing cells, blanks around cells, decimal
+commas, dates written as text, and spellings of one level that differ only in case, in blanks or in a full stop. Each is
+said; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is proposed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from bap_sdc.records.data.tables import check_names
 
 FEW = 12  # levels of a column that is proposed as it is
 _BANDS = 4
-_SURE = 20  # records from which on a column without equal cells is an identifier
+_SURE = 20  # records from which on a column without equal cells is an identifier, and levels of a repeated one
+_AGES = 150  # levels that a person's age or a count of small things does not have
 CODES = ("?", "??", "n/a", "N/A", "n.a.", "#N/A", "#N/A N/A", ".", "..", "-", "--", "null", "NULL", "nan", "missing")
 _WEIGHT = re.compile(r"(^|[_\W])(weights?|wgts?|wts?|fnlwgt|pweights?|hhwt|perwt)([_\W\d]|$)", re.IGNORECASE)
 _IDENTIFIER = re.compile(
@@ -40,7 +40,7 @@ class Found:
 
     kind: "numbers", "text", "mixed", "identifier", "weights" or "no levels". values: its first levels. count: how many
     there are. missing: how many cells are missing. merges: spellings by the level that they seem to mean. named: its
-    name is that of an identifier, so it is used only if it is asked for.
+    name or its rows are those of an identifier, so it is used only if it is asked for.
     """
 
     name: str
@@ -135,6 +135,9 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     named = kind in ("numbers", "text") and len(values) > FEW and _IDENTIFIER.search(name) is not None
     if named:
         notes.append("by its name an identifier: proposed for nothing")
+    elif whole and kind == "numbers" and _numbers_people(read, index):
+        named = True
+        notes.append(f"{len(values)} numbers, each on few records: by its rows an identifier, or a time")
     if kind == "numbers":
         values.sort(key=rough)
         if len(values) > FEW:
@@ -154,6 +157,23 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
     return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
+
+
+def _numbers_people(read: Sequence[Any], index: Array) -> bool:
+    """Whether whole numbers look like those of people with several records each, or of times in a panel.
+
+    There are many, none is on as many records as there are numbers, and either all are on the same number of records,
+    or they count from 0 or 1 without a gap: further than an age does, or in blocks of a few records. Amounts have gaps
+    and unequal numbers of records, and postcodes do not start at 1.
+    """
+    numbers = np.array([math.nan if v is None else rough(v) for v in read])[index]
+    numbers = numbers[~np.isnan(numbers)]
+    found, times = np.unique(numbers, return_counts=True)
+    if len(found) < _SURE or len(found) <= times.max():
+        return False
+    blocks = times.max() <= FEW and np.count_nonzero(numbers[1:] != numbers[:-1]) + 1 == len(found)
+    counting = found[0] in (0, 1) and found[-1] == found[0] + len(found) - 1
+    return bool(times.min() == times.max() > 1 or (counting and (blocks or len(found) > _AGES)))
 
 
 def _said(cells: Sequence[Any], reading: Reading) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from bap_cli.main import main
 from bap_sdc import Eve, Study
-from bap_sdc.records.audit.audit import counted_types, difference
+from bap_sdc.records.audit.audit import counted_types, difference, judged
 from bap_sdc.records.audit.verdict import as_is, records_at_risk
 from bap_sdc.records.release.channels import ColumnChannel
 
@@ -68,7 +68,8 @@ def test_value_and_standard_error_are_those_of_the_records_one_by_one():
         costs = [loss[record[ill], int((count @ loss).argmin())] for count in (told, votes[record[age]])]
         values.append(-abs(record[pay] - middle) / 3 - (record[town] != usual) - 0.7 * (costs[0] - costs[1]))
     nothing = ColumnChannel("nothing", study.published, (np.ones((4, 1)), np.ones((2, 1))))
-    found, _ = difference(study, as_is(study), nothing, *counted_types(held, study.levels), 0.7)
+    types, counts = counted_types(held, study.levels)
+    found, _ = difference(*(judged(study, c, types, counts) for c in (as_is(study), nothing)), counts, 0.7)
     assert found.value == pytest.approx(np.mean(values))
     assert found.error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
 
@@ -109,6 +110,25 @@ def test_a_release_that_gives_nothing_away_says_so_and_one_that_does_says_both()
     assert any("keeps 100%" in line and "No released record makes" in line for line in hidden.words())
     assert any("the surest belief is 50%, and 50% without a release" in line for line in hidden.words())
     assert "No records were held out" in hidden.words()[0]
+
+
+def test_a_release_without_changes_still_tells_what_an_informed_eve_gains():
+    study = study_of(table(), holdout="1/2")
+    solved = study.solve(0)
+    held = pd.DataFrame(study.codes[study.left_out], columns=study.names)
+    costs = pd.DataFrame({0: 2.0 * (held["ill"] == 1), 1: 1.0 * (held["ill"] == 0)})  # by guess
+    least = [
+        costs.groupby([held[name] for name in columns]).sum().min(axis=1).sum()
+        for columns in (["age", "pay", "town"], ["age"])
+    ]
+    verdict = solved.verdict()
+    assert verdict.unchanged
+    assert verdict.certain[0].informed == pytest.approx(least[0] / least[1])
+    assert verdict.against["as is"][1].value == 0
+    words = verdict.words()
+    assert words[0] == "No cell is changed: this release is the file as it is."
+    assert "against an Eve who knows the shares of these records it is better than publishing nothing" in words[1]
+    assert f"and {round(100 * least[0] / least[1], 1):g}% on held-out records if their shares are known" in words[2]
 
 
 def test_groups_of_the_published_columns_are_those_of_pandas():

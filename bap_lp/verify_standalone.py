@@ -70,6 +70,7 @@ PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
 CONDITIONS = [*NOTIONS, *PRIVACY, "margin"]
 PRIORS = ["priors", "listed", "witness"]
 OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
+LABELS = ["labels", "decisions", "states", "signals", "knows", "secret", "values", "columns", "published", "levels"]
 NODES = 50_000  # of a search for the worst prior
 ENTRY = 200  # bytes of a fraction in a table
 
@@ -103,15 +104,15 @@ def weigh(documents):
     """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
     todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
     EFFORT.left, EFFORT.unit = LIMITS["work"], 1
-    while todo:  # numbers in lists, by key; those outside of lists are used once
+    while todo:  # numbers in lists, by key; those outside of lists are used once, and labels are no numbers
         key, node, depth = todo.pop()
         need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
         if type(node) is dict:
             lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
-            todo += [(name, item, depth + 1) for name, item in lists]
+            todo += [(name if key != "levels" else key, item, depth + 1) for name, item in lists]
         elif type(node) is list:
-            todo += [(key, item, depth + 1) for item in node]
-        else:
+            todo += [("law" if key == "secret" and type(item) is list else key, item, depth + 1) for item in node]
+        elif key not in LABELS:
             found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
             below = found and (found[1] or (key == "over" and node))
             sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
@@ -259,8 +260,8 @@ def rounded(v):
 
 
 def rounded_up(v):
-    """The least float that is at least v."""
-    near = float(v)
+    """The least float that is at least v; v itself where floats do not reach."""
+    near = float(v) if abs(v) < 10**308 else v
     return F(near if F(near) >= v else math.nextafter(near, math.inf))
 
 
@@ -1121,9 +1122,9 @@ class Priors:
         elif self.kind == "vertices":
             self.listed = [scaled(distribution(row, self.N), read) for row in listed(values, "no vertices")]
         elif self.kind in ("lower", "upper"):
-            self.kind, ends = "box", [table.get(k, [k == "upper"] * self.N) for k in ("lower", "upper")]
-            given = [[F(v) if v is False or v is True else loose(read(number(v, 0, MOST)), sign) for v in
-                      listed(row, "a number per state", self.N)] for row, sign in zip(ends, (-1, 1))]
+            self.kind, ends = "box", [table.get(k, [int(k == "upper")] * self.N) for k in ("lower", "upper")]
+            given = [[loose(read(number(v, 0, MOST)), sign) for v in listed(row, "a number per state", self.N)]
+                     for row, sign in zip(ends, (-1, 1))]
             self.lower, self.upper = given[0], [min(v, F(1)) for v in given[1]]
             need(sum(self.lower) <= 1 <= sum(self.upper), "the box holds no distribution")
             need(all(map(F.__le__, self.lower, self.upper)), "the box is empty")
@@ -1434,7 +1435,8 @@ def proved(problem, mechanism, document, allow):
     if finer:
         split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    need((value if logs else found) - bound <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    over = rounded_up(value - bound) if logs else found - bound
+    need(over <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
     what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
@@ -1664,7 +1666,8 @@ class Records:
         return value, bound
 
     def stated(self, v):
-        need(type(v) is (float if self.floats else str), "a number of the certificate is of another kind")
+        good = type(v) is (float if self.floats else str) and str(v) != "-0.0"
+        need(good, "a number of the certificate is of another kind")
         return number(v, long=True)
 
     def gap(self, value, bound):

@@ -58,7 +58,8 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
             normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
             normal(agent.get("knowledge", []), f"knowledge of agent {k}")
             normal([row for row in agent.get("secret", []) if isinstance(row, list)], f"secret of agent {k}")
-            if isinstance(agent["loss"], list) and "decisions" not in agent:
+            random = any(isinstance(row, list) for row in agent.get("secret", []))
+            if (isinstance(agent["loss"], list) or random) and "decisions" not in agent:
                 raise InputError(f"decisions of agent {k}", None, "must be given in a bundle")
         normal_conditions(document.get("conditions", {}))
         normal(document.get("priors", {}).get("vertices", []), "a row of priors.vertices")

@@ -24,6 +24,7 @@ from bap_lp.rational import InputError
 
 _NUMBER = re.compile(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*")
 _CONES = ("posterior_caps", "posterior_ratio", "independent_of")
+_LABELS = {"labels", "decisions", "states", "signals", "knows", "secret"}  # lists of names, also where these are digits
 _SLOW = 32_000  # products of digits that take as long as one operation with short fractions
 
 
@@ -102,7 +103,7 @@ def shape(value: Any) -> tuple[int, int]:
 def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
     """The mean digits of the numbers in the table where it is largest, and the denominators in tables.
 
-    A table is what lists hold under one key.
+    A table is what lists hold under one key; labels are no numbers.
     """
     found: set[str] = set()
     sizes: dict[str, list[int]] = {}
@@ -115,9 +116,9 @@ def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
                 found.add(common)
                 sizes.setdefault(f"{key} over", []).append(len(common) // 2)
             todo.extend((name, item) for name, item in node.items() if isinstance(item, (dict, list)))
-        elif isinstance(node, list):
-            todo.extend((key, item) for item in node)
-        else:
+        elif isinstance(node, list):  # a secret may be random: then its rows are laws
+            todo.extend(("law" if key == "secret" and isinstance(item, list) else key, item) for item in node)
+        elif key not in _LABELS:
             number = _NUMBER.fullmatch(node) if isinstance(node, str) else None
             below = number[1] if number is not None else None
             sizes.setdefault(key, []).append(len(node) // (1 if below is None else 2) if number is not None else 0)

@@ -196,6 +196,9 @@ class LoweredProblem(ReadOnly):
     @classmethod
     def of(cls, problem: Problem, demands: Sequence[Any]) -> LoweredProblem:
         """problem: an exact one."""
+        for demand in demands if problem.report_tables is not None else ():
+            if demand.tuples or not demand.convex:
+                raise InputError(demand.name, None, "is not possible where probabilities are reported")
         arrays = problem.arrays
         if not all(demand.null_row for demand in demands):
             index = np.arange(len(arrays.p))

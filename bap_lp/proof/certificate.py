@@ -228,11 +228,14 @@ def _twofold_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any
 def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
     """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
 
-    rounded: the value is itself rounded up. Then floats are stated, the value from above and the bound from below.
+    rounded: the value is itself rounded up. Then floats are stated, as far as they reach, the value from above and the
+    bound from below.
     """
-    if rounded and abs(value) < _HUGE and abs(bound) < _HUGE:
+    if rounded and abs(value) < _HUGE:
         above = float_above(value)
-        return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
+        if abs(bound) < _HUGE:
+            return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
+        value = EXACT.number(above)
     gap = value - bound if value > bound else EXACT.zero
     if exact:
         return public(value), public(bound), public(gap)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.files.bundles import written
 from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.tables import long_number, proof_table, read_proof_table
 from bap_lp.rational import EXACT, Array, is_exact, number, objects, public, text
@@ -127,7 +128,7 @@ def _replies(program: RecordProgram, groups: Sequence[dict[str, Any]]) -> Tabled
 
 def _stated(exact: bool, value: Any) -> Any:
     """A number that is claimed: a fraction of a text if exact, else a float."""
-    if type(value) is not (str if exact else float):
+    if type(value) is not (str if exact else float) or str(value) == "-0.0":
         raise ValueError("a number of the proof is of another kind")
     return value_of(value)
 
@@ -205,6 +206,8 @@ def _read_parts(study: Study, documents: Sequence[dict[str, Any]]) -> dict[str, 
         shape = None if certificate.channel is None else certificate.channel.shape
         if shape != (len(part.states), len(part.decisions)):
             raise ValueError("a part does not fit its certificate")
+        if written(one["certificate"].get("conditions", {})) != written(part.conditions().written()):
+            raise ValueError("a part has other conditions than its certificate, or writes them otherwise")
         parts.append(part)
         certificates.append(certificate)
     if sorted(x for part in parts for x in part.states.tolist()) != list(range(len(study.prior.types))):

@@ -240,6 +240,18 @@ def test_wide_scales_keep_a_small_gap(scale: float) -> None:
     assert solve(wide, 0.2 * scale).gap < 1e-9 * scale
 
 
+@pytest.mark.parametrize("scale", [18014398557226824, 312020600212040252915712])
+def test_losses_beyond_what_clarabel_can_scale_have_an_answer_with_its_gap(scale: int) -> None:
+    """Rows of its solution were zero, and no distribution could be made of them."""
+    loss = [[0, 1, scale], [1, 0, 1], [scale, scale, 0]]
+    problem = Problem(
+        ["1/2", "1/3", "1/6"], bobs=[Agent(loss)], eves=[Agent("brier", weight=scale, knows=["u", "v", "v"])]
+    )
+    found = solve(problem, "1/3")
+    assert verify(problem, found.certificate)
+    assert found.gap >= 0
+
+
 def test_ties_and_states_without_probability_do_no_harm() -> None:
     prior, bob = ["1/2", 0, "1/4", "1/4"], [[1, 1], [0, 1], [1, 1], [1, 1]]
     found = solve(Problem(prior, bob, eves=[Agent("log", secret=["a", "b", "c", "c"])]), 1)

@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 from tampering import both, change
 
-from bap_lp import Agent, Conditions, Problem, robust, save_bundle, solve, tiers
+from bap_lp import Agent, Conditions, PriorSet, Problem, robust, save_bundle, solve, tiers
 from bap_lp import verify_standalone as alone
+from bap_lp.proof.certificate import reported
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 THREE = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
 LOSS = [[0, 1], [2, 0], [1, 1]]
+LAW = [["1/2", "1/2"], [1, 0], ["1/4", "3/4"]]
 
 
 def read(folder: Path, name: str) -> Any:
@@ -130,6 +133,76 @@ CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
         lambda d: d["conditions"].update(min_eve_risk=0.5),
     ),
 }
+
+
+def _brier(role: str, **more: Any) -> Any:
+    agent = Agent("brier", **more)
+    tables = {"bobs": [Agent(LOSS)], "eves": [Agent(LOSS)]}
+    return solve(Problem(["1/2", "1/3", "1/6"], **(tables | {role: [agent]})), "1/3")
+
+
+def _everywhere(name: str, value: Any) -> Callable[[Any], None]:
+    return lambda d: d.setdefault(name, {}).update(value)
+
+
+# these were judged by one of the two alone: what is changed in problem.json, certificate.json and manifest.json alike
+JUDGED_ALIKE: dict[str, tuple[Callable[[], Any], Callable[[Any], None], tuple[str, ...]]] = {
+    "few signals beside reports": (
+        lambda: _brier("eves", secret=["a", "b", "a"]),
+        _everywhere("conditions", {"max_signals": 10**9}),
+        ("problem", "certificate", "manifest"),
+    ),
+    "a random secret whose values have no names": (
+        lambda: _brier("bobs", secret=LAW, decisions=["0", "1"]),
+        lambda d: d["bob"][0].pop("decisions"),
+        ("problem",),
+    ),
+    "names of a secret that has its own": (
+        lambda: _brier("bobs", secret=["a", "b", "a"]),
+        lambda d: d["bob"][0].update(decisions=["a", "b"]),
+        ("problem",),
+    ),
+    "decisions of an Eve who reports": (
+        lambda: _brier("eves", secret=["a", "b", "a"]),
+        lambda d: d["eve"][0].update(decisions=["a", "b"]),
+        ("problem",),
+    ),
+    "a box of truth values": (
+        lambda: solve(THREE, "1/3", priors=PriorSet.box([0, 0, 0], [1, 1, 1])),
+        _everywhere("priors", {"lower": [False] * 3}),
+        ("problem", "certificate"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED_ALIKE)
+def test_what_one_checker_refuses_the_other_refuses(tmp_path: Path, name: str) -> None:
+    found, alter, files = JUDGED_ALIKE[name]
+    save_bundle(tmp_path, found())
+    assert both(tmp_path) == (True, True)
+    for file in files:
+        document = read(tmp_path, f"{file}.json")
+        alter(document)
+        (tmp_path / f"{file}.json").write_text(json.dumps(document))
+        if file != "manifest":
+            change(tmp_path, f"{file}.json")
+    assert both(tmp_path) == (False, False)
+
+
+@pytest.mark.parametrize("bound", [0, -(10**400)], ids=["near", "beyond floats"])
+def test_a_value_with_logarithms_is_a_float_whatever_the_bound(bound: int) -> None:
+    value, _, gap = reported(fmpq(2, 3), fmpq(bound), True, rounded=True)
+    assert value == alone.rounded_up(alone.F(2, 3)) == alone.F(float(value)) > alone.F(2, 3)
+    assert gap == alone.rounded_up(alone.F(value) - bound)
+
+
+def test_labels_are_not_numbers_however_many_digits_they_have(tmp_path: Path) -> None:
+    bobs, eve = (
+        [Agent("brier", secret=["y", "n", "y"]), Agent(THREE.bobs[0].loss, name="g")],
+        Agent("log", secret=["a", "9" * 25_000, "a"]),
+    )
+    save_bundle(tmp_path, solve(Problem(["1/2", "1/3", "1/6"], bobs=bobs, eves=[eve]), "1/9"))
+    assert both(tmp_path) == (True, True)
 
 
 @pytest.mark.parametrize("name", CHANGED)

@@ -90,12 +90,7 @@ class ReportedProblem:
     def __init__(self, problem: Problem, conditions: Conditions, lam: Any) -> None:
         self.problem, self.conditions, self.lam = problem, conditions, lam
         start = with_placeholders(problem, conditions)
-        demands = conditions.demands(start)
-        for demand in demands:
-            if demand.tuples or not demand.convex:
-                rule = "is not possible where probabilities are reported"
-                raise InputError(demand.name, None, rule)
-        self.layout = LoweredProblem.of(start, demands)
+        self.layout = LoweredProblem.of(start, conditions.demands(start))
         self.program = self.layout.program(lam)
         (bob, eve), (null_bob, null_eve) = extremes(problem)
         spread = null_bob - bob + lam * (null_eve - eve)
@@ -122,7 +117,7 @@ class ReportedProblem:
         raise InputError("conditions", None, rule)
 
     def _met(self, q: Array) -> Array | None:
-        q = q / q.sum(axis=1, keepdims=True)
+        q = _scaled(q)
         even = np.full(q.shape, 1 / q.shape[1])
         tried: list[tuple[Array, Any]] = [(q, None), (q, even), (q, self._inner)]
         tried += [((1 - share) * q + share * even, None) for share in _SHARES]
@@ -157,10 +152,9 @@ class ReportedProblem:
 
     def _inner(self) -> Array | None:
         try:
-            q = np.maximum(conic_point(slack_program(self.program)).rho, 0.0)
+            return _scaled(np.maximum(conic_point(slack_program(self.program)).rho, 0.0))
         except ArithmeticError:
             return None
-        return q / q.sum(axis=1, keepdims=True)
 
     def proved(self) -> Ends:
         """Both ends. If those of one solution are not close enough, each is the better one of two."""
@@ -188,6 +182,12 @@ class ReportedProblem:
         dual = priced(program, program.completed(dual))
         statement = Statement(program, layout, self.conditions, self.lam)
         return Ends(statement, channel, dual, tables, statement.value(channel), statement.bound(dual)[0])
+
+
+def _scaled(q: Array) -> Array:
+    """Rows over their sums; even where nothing is left, as where costs of very different sizes stop Clarabel early."""
+    total = q.sum(axis=1, keepdims=True)
+    return np.where(total > 0, q / np.where(total > 0, total, 1.0), 1 / q.shape[1])
 
 
 def _listed(found: ConicPoint, observer: str, group: int, reporter: Reporter) -> Array:

@@ -169,6 +169,31 @@ def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys
     assert main(["verify", str(place)]) == 1
 
 
+def test_zero_has_no_sign_in_a_folder(tmp_path: Path) -> None:
+    """-0.0 is another number than 0.0 in a file: one of the two checkers took it for the same."""
+    place = folder(tmp_path / "D", exact=False, lam=0)
+    assert json.loads((place / "certificate.json").read_text())["value"] == 0
+    verify_standalone.check(str(place), True)
+    changed(place, "certificate.json", lambda d: d.update(bob=-0.0))
+    with pytest.raises(verify_standalone.Refused, match="another kind"):
+        verify_standalone.check(str(place), True)
+    assert main(["verify", str(place), "--allow-float"]) == 1
+
+
+def test_a_part_writes_its_conditions_as_the_study_does(tmp_path: Path) -> None:
+    place = folder(tmp_path / "D", conditions={"cap": [{"secret": "ill", "level": "yes", "at_most": "3/4"}]})
+    verify_standalone.check(str(place))
+
+    def rewritten(document: Any) -> None:
+        [cap] = document["parts"][0]["certificate"]["conditions"]["posterior_caps"]
+        cap["at_most"] = "6/8"
+
+    changed(place, "certificate.json", rewritten)
+    with pytest.raises(verify_standalone.Refused, match="other conditions"):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == 1
+
+
 def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = folder(tmp_path / "D")
     (place / "manifest.json").unlink()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fractions import Fraction as F
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bap_lp
-from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, load_problem, save_problem, solve
+from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, solve
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 BEST = solve(COIN)
@@ -123,14 +121,6 @@ def test_an_unknown_keyword_of_conditions_is_refused_with_the_nearest_name() -> 
         solve(COIN, conditions={3: 1})  # type: ignore[dict-item, arg-type]
     with pytest.raises(InputError, match=r"^conditions\.exp_epsilon = 1/2 must be at least 1"):
         solve(COIN, conditions={"exp_epsilon": "1/2"})  # type: ignore[arg-type]
-
-
-def test_an_unknown_condition_of_a_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
-    save_problem(tmp_path / "coin.json", COIN)
-    document = json.loads((tmp_path / "coin.json").read_text())
-    (tmp_path / "coin.json").write_text(json.dumps({**document, "conditions": {"min_eve": 1}}))
-    with pytest.raises(InputError, match=r"conditions\.min_eve is not a known key: .*; did you mean min_eve_risk\?$"):
-        load_problem(tmp_path / "coin.json")
 
 
 HIDE = [[1, 0], ["3/10", "7/10"]]

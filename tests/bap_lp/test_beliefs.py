@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction as F
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from definitions import least_risk
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies import any_problem, few_lams, few_states, parts_of, priors, table
+from strategies import any_problem, few_lams, few_states
 
 from bap_lp import (
     Agent,
@@ -28,10 +26,8 @@ from bap_lp import (
     evaluate,
     excess,
     lambda_path,
-    load_problem,
     minimum_of,
     robust,
-    save_problem,
     sdc,
     sensitivity,
     solve,
@@ -45,14 +41,6 @@ def prosecutor(guilty: Any = "3/10", **judge: Any) -> Problem:
     """Kamenica and Gentzkow (2011): the judge convicts if guilt is at least as likely as not."""
     eve = Agent([[0, 1], [1, 0]], ["acquit", "convict"], "judge", harm=[[0, 1], [0, 1]], **judge)
     return Problem([1 - F(guilty), F(guilty)], bobs=[Agent([[0], [0]])], eves=[eve], states=["innocent", "guilty"])
-
-
-@pytest.mark.parametrize("guilty", [F(1, 100), F(3, 10), F(2, 5), F(1, 2), F(3, 4)])
-def test_the_prosecutor_convicts_with_probability_twice_the_prior(guilty: F) -> None:
-    best = solve(prosecutor(guilty), 1)
-    assert best.risks.eve == min(2 * guilty, 1) == -best.value
-    assert best.gap == 0
-    assert verify(best.problem, best.certificate)
 
 
 def test_the_prosecutor_s_signals_are_those_of_the_paper() -> None:
@@ -81,23 +69,6 @@ def test_a_margin_that_nobody_can_be_given_is_refused() -> None:
         solve(prosecutor(), 1, conditions=Conditions(margin=2))
 
 
-@pytest.mark.slow
-@settings(max_examples=40)
-@given(few_states(), few_lams, st.integers(2, 3))
-def test_agents_who_decide_as_alice_counts_have_the_aligned_optimum(problem: Problem, lam: F, scale: int) -> None:
-    """Twice the loss, or a loss shifted in every state, leads to the same decisions: the obedience program agrees."""
-    bob = Agent([[scale * v for v in row] for row in problem.bobs[0].loss], harm=problem.bobs[0].loss)
-    eves = [
-        replace(e, loss=[[v + x for v in row] for x, row in enumerate(e.loss, start=1)], harm=e.loss)
-        for e in problem.eves
-    ]
-    own = Problem(problem.p, bobs=[bob], eves=eves)
-    one, other = solve(own, lam), solve(problem, lam)
-    assert one.value == other.value
-    assert one.risks.bob == other.risks.bob
-    assert one.risks.eve == other.risks.eve
-
-
 @settings(max_examples=25)
 @given(few_states(), few_lams)
 def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, lam: F) -> None:
@@ -108,41 +79,6 @@ def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, la
     assert one.value == other.value
     assert one.mechanism == other.mechanism
     assert verify(problem, one.certificate)
-
-
-@settings(max_examples=25)
-@given(st.data(), few_states(most=3), few_lams)
-def test_a_prior_is_a_reweighted_loss_where_alice_excludes_nothing(
-    data: st.DataObject, problem: Problem, lam: F
-) -> None:
-    if not all(problem.p > 0):
-        return
-    belief = data.draw(priors(len(problem.p)))
-    eve = problem.eves[0]
-    ratio = [F(b) / F(str(p)) for b, p in zip(belief, problem.p, strict=True)]
-    weighted = [[r * F(str(v)) for v in row] for r, row in zip(ratio, eve.loss, strict=True)]
-    one = Problem(problem.p, bobs=problem.bobs, eves=[replace(eve, prior=belief)])
-    other = Problem(problem.p, bobs=problem.bobs, eves=[replace(eve, loss=weighted, harm=eve.loss)])
-    assert solve(one, lam).value == solve(other, lam).value
-
-
-def test_a_state_that_only_eve_believes_in_can_be_used_against_her() -> None:
-    """Alice knows x0 or x1 but never x2; Eve thinks x2 likely. Signals may pretend x2, which Alice never pays for."""
-    eve = Agent([[0, 1], [1, 0], [0, 1]], harm=[[0, 1], [1, 0], [0, 1]], prior=["1/4", "1/4", "1/2"])
-    problem = Problem(["1/2", "1/2", 0], bobs=[Agent([[0], [0], [0]])], eves=[eve])
-    best = solve(problem, 1)
-    # sent together with x2, the truth x1 looks like a loss of 1/4 for guessing "0" against 1/2 + 1/4 for "1"
-    assert best.risks.eve == F(1, 2)
-    assert float(best.value) == pytest.approx(least_risk(problem, 1, Conditions()), abs=1e-9)
-    assert verify(problem, best.certificate)
-
-
-def test_a_signal_that_an_agent_believes_impossible_leaves_the_reply_to_alice() -> None:
-    eve = Agent([[0, 1], [1, 0]], prior=[1, 0])
-    problem = Problem(["1/2", "1/2"], bobs=[Agent([[0], [0]])], eves=[eve])
-    assert evaluate(problem, full(problem)).eve == F(1, 2)  # at x1 she has no opinion: Alice has her guess x0
-    assert evaluate(problem, null(problem)).eve == F(1, 2)
-    assert solve(problem, 1).risks.eve == F(1, 2)
 
 
 def test_a_floor_per_signal_leaves_the_prosecutor_no_acquittal() -> None:
@@ -240,46 +176,6 @@ def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
     assert refused.value.proof.verify(prosecutor())
 
 
-@settings(max_examples=15)
-@given(st.data(), few_lams)
-def test_an_eve_with_knowledge_and_beliefs_is_one_eve_per_value(data: st.DataObject, lam: F) -> None:
-    """At z she acts on pi(x) k(z|x): Eves with the losses k(z|x) L and harms k(z|x) H do the same."""
-    N, d = data.draw(st.integers(2, 3)), 2
-    loss, harm = data.draw(table(parts_of(0, 2), N, d)), data.draw(table(parts_of(0, 2), N, d))
-    p, belief, bob = data.draw(priors(N)), data.draw(priors(N)), [Agent(data.draw(table(parts_of(0, 2), N, 2)))]
-    k = [data.draw(priors(2)) for _ in range(N)]
-    eve = Agent(loss, harm=harm, prior=belief, knowledge=k)
-    views = [
-        Agent(
-            [[row[z] * v for v in own] for row, own in zip(k, loss, strict=True)],
-            harm=[[row[z] * v for v in own] for row, own in zip(k, harm, strict=True)],
-            prior=belief,
-            name=str(z),
-        )
-        for z in (0, 1)
-    ]
-    one, several = Problem(p, bobs=bob, eves=[eve]), Problem(p, bobs=bob, eves=views)
-    best = solve(one, lam)
-    assert best.value == solve(several, lam).value
-    assert verify(one, best.certificate)
-    found, split = evaluate(one, best.mechanism), evaluate(several, best.mechanism)
-    assert (found.bob, found.eve) == (split.bob, split.eve)
-    assert found.agents["Eve"] == sum(split.agents[z] for z in ("0", "1"))
-
-
-def test_often_the_obedience_program_beats_the_aligned_optimum() -> None:
-    rng, better = Random(3), 0
-    for _ in range(40):
-        problem = random_problem(rng, 4, 2, 3)
-        eve = problem.eves[0]
-        aligned = Problem(problem.p, bobs=[replace(problem.bobs[0], prior=None)], eves=[Agent(eve.harm)])
-        used = solve(aligned, 1).mechanism
-        gain = evaluate(problem, used).alice(F(1)) - solve(problem, 1).value
-        assert gain >= 0
-        better += gain > 0
-    assert better > 20
-
-
 def test_a_parameter_is_averaged_out_of_harm_as_well() -> None:
     model = Problem.from_model(
         ["1/2", "1/2"],
@@ -351,16 +247,3 @@ def test_bad_beliefs_are_refused_in_one_line(agent: dict[str, Any], message: str
 def test_what_is_not_defined_for_own_beliefs_is_refused(question: Any) -> None:
     with pytest.raises(InputError, match="harm or"):
         question(prosecutor())
-
-
-def test_files_carry_harm_and_prior(tmp_path: Path) -> None:
-    problem = random_problem(Random(11), 3, 2, 2)
-    save_problem(tmp_path / "p.json", problem, "1/2")
-    loaded = load_problem(tmp_path / "p.json")
-    assert loaded.problem == problem
-    assert loaded.problem != Problem(problem.p, bobs=problem.bobs, eves=[replace(problem.eves[0], prior=None)])
-    assert hash(loaded.problem) == hash(problem)
-    assert solve(loaded.problem, loaded.lam).value == solve(problem, F(1, 2)).value
-    rough = problem.as_float()
-    assert not rough.exact
-    assert rough.eves[0].prior.dtype == float

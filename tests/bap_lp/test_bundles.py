@@ -111,12 +111,14 @@ def test_a_finer_mechanism_must_have_the_same_value() -> None:
     assert verdict.reason == "the mechanism has another R_A than the one that is proved"
 
 
-def test_a_state_that_never_occurs_has_the_null_row(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [None, {"exp_epsilon": 3}])
+def test_a_state_that_never_occurs_has_the_row_that_is_proved(tmp_path: Path, asked: Any) -> None:
+    """The null row, and under conditions that of the certificate."""
     problem = Problem(["3/4", 0, "1/4"], [["1/3", "2/3"], [0, 0], [1, 0]], [[0, 1], [5, 5], [10, 0]])
-    save_bundle(tmp_path / "d", solve(problem, "1/3"))
+    save_bundle(tmp_path / "d", solve(problem, "1/3", conditions=asked))
     assert both(tmp_path / "d") == (True, True)
     channel = json.loads((tmp_path / "d" / "mechanism.json").read_text())["channel"]
-    change(tmp_path / "d", "mechanism.json", channel=[channel[0], ["0", "1"], channel[2]])
+    change(tmp_path / "d", "mechanism.json", channel=[channel[0], channel[2], channel[2]])
     assert both(tmp_path / "d") == (False, False)
 
 
@@ -211,23 +213,6 @@ def test_the_stand_alone_checker_is_one_file_that_can_be_copied(tmp_path: Path) 
     assert run("nowhere").returncode == 1
 
 
-def test_under_conditions_a_state_that_never_occurs_has_the_row_of_the_certificate(tmp_path: Path) -> None:
-    problem = Problem(["3/4", 0, "1/4"], [["1/3", "2/3"], [0, 0], [1, 0]], [[0, 1], [5, 5], [10, 0]])
-    save_bundle(tmp_path / "d", solve(problem, "1/3", conditions=Conditions(exp_epsilon=3)))
-    assert both(tmp_path / "d") == (True, True)
-    channel = json.loads((tmp_path / "d" / "mechanism.json").read_text())["channel"]
-    change(tmp_path / "d", "mechanism.json", channel=[channel[0], channel[2], channel[2]])
-    assert both(tmp_path / "d") == (False, False)
-
-
-def test_several_bobs_and_weights_are_added_up_alike(tmp_path: Path) -> None:
-    loss = [[0, 0.3], [0.7, 0.1], [1 / 3, 0.2]]
-    bobs = [Agent(loss, name="a", weight=0.3), Agent(loss[::-1], name="b", weight=1.7)]
-    problem = Problem([0.2, 0.3, 0.5], bobs=bobs, eves=[replace(bobs[1], name="e"), replace(bobs[0], name="f")])
-    save_bundle(tmp_path / "d", solve(problem, 0.4))
-    assert both(tmp_path / "d") == (True, True)
-
-
 @pytest.mark.slow
 def test_a_proof_of_many_cases_is_carried_whole(tmp_path: Path) -> None:
     """Certificates had 200 branches at most; a longer proof was left out, and the solution called itself proved."""
@@ -303,7 +288,10 @@ def test_a_bob_and_an_eve_who_are_alike_are_two_agents(tmp_path: Path) -> None:
 def test_floats_of_any_part_make_a_float_bundle(tmp_path: Path) -> None:
     """Nothing has to be allowed for them: there is no exact certificate that could be asked for."""
     losses = [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]
+    bobs = [Agent(losses[0], name="a", weight=0.3), Agent(losses[1], name="b", weight=1.7)]
+    eves = [replace(bobs[1], name="e"), replace(bobs[0], name="f")]
     for solution in (
+        solve(Problem(["3/4", "1/4"], bobs=bobs, eves=eves), "1/3"),
         solve(Problem([0.75, 0.25], *losses), "1/3"),
         solve(Problem(["3/4", "1/4"], losses[0], [[0, 1], [10, 0.5]]), "1/3"),
         solve(COIN, 1 / 3),

@@ -27,7 +27,7 @@ def test_full_and_null_release_tie_at_the_calibrated_lam(problem: Problem) -> No
         assert every.alice(lam) == nothing.alice(lam)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_float_eve_who_gains_nothing_is_refused_however_many_states_there_are(seed: int) -> None:
     """One of her decisions is best at every state; the two sums still differ by rounding."""
     rng = np.random.default_rng(seed)
@@ -37,7 +37,7 @@ def test_a_float_eve_who_gains_nothing_is_refused_however_many_states_there_are(
         calibrate(problem)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_float_bob_who_gains_nothing_has_lam_zero(seed: int) -> None:
     rng = np.random.default_rng(seed)
     best = rng.random((5000, 1))

@@ -17,7 +17,6 @@ from strategies import few_lams, few_states, parts_of
 from bap_cli.main import main
 from bap_lp import Agent, Conditions, InputError, Problem, epsilon_path, plots, releases, solve
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
 COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
 

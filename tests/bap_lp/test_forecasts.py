@@ -145,27 +145,6 @@ def test_the_bottleneck_of_a_binary_symmetric_channel_flips_the_bit(lam):
     assert float(found.bound) - 1e-9 <= best <= float(found.value) + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_stationary_point_of_alternating_minimisation_lies_below_the_bound(seed):
-    """The self-consistent equations of Tishby, Pereira, Bialek: q(s|x) ~ q(s) exp(-KL(law(x) || law(s)) / lam)."""
-    problem, p, law = bottleneck(seed)
-    found, generator, best = solve(problem, "1/5"), np.random.default_rng(seed), np.inf
-    for _ in range(20):
-        q = generator.dirichlet(np.ones(4), len(p))
-        for _ in range(300):
-            mass = p @ q
-            told = (p[:, None] * q).T @ law / mass[:, None]
-            q = mass * np.exp(-5 * (law[:, None] * np.log(law[:, None] / told)).sum(axis=2)) + 1e-300
-            q /= q.sum(axis=1, keepdims=True)
-        rho = p[:, None] * q
-        hidden = -(rho * np.log(rho / rho.sum(axis=0))).sum()
-        joint = law.T @ rho
-        value = -(joint * np.log(joint / joint.sum(axis=0))).sum() - hidden / 5
-        assert value >= float(found.bound) - 1e-9
-        best = min(best, value)
-    assert best <= float(found.value) + 1e-3
-
-
 def test_the_rate_privacy_function_of_binary_data_is_the_identity_and_perfect_privacy_tells_nothing():
     """Asoodeh, Diaz, Alajaji, Linder (Information 7:15), where the private bit is the data."""
     both = Problem(["1/4", "3/4"], bobs=[Agent("log")], eves=[Agent("log")])

@@ -10,7 +10,7 @@ import pytest
 from definitions import risks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import knowing_problems
+from strategies import any_problem, knowing_problems
 
 from bap_lp import (
     Agent,
@@ -30,7 +30,6 @@ from bap_lp import (
     uniqueness,
     verify,
 )
-from bap_lp.releases import full, null
 
 
 @pytest.mark.slow
@@ -47,26 +46,19 @@ def test_solve_path_and_paper_program_agree(problem: Problem, lam: Fraction) -> 
     assert abs(solve(problem.as_float(), float(lam)).value - found.value) < 1e-9
 
 
-@given(knowing_problems())
-@settings(max_examples=20)
-def test_files_and_merging_keep_what_eve_knows(tmp_path_factory: pytest.TempPathFactory, problem: Problem) -> None:
+@given(any_problem())
+@settings(max_examples=30)
+def test_files_and_merging_keep_what_agents_know_and_believe(
+    tmp_path_factory: pytest.TempPathFactory, problem: Problem
+) -> None:
     file = tmp_path_factory.mktemp("known") / "p.json"
     save_problem(file, problem)
-    assert load_problem(file).problem == problem
+    again = load_problem(file).problem
+    assert (again, hash(again)) == (problem, hash(problem))
+    if problem.misaligned:
+        return
     assert problem.merged().expand(solve(problem.merged(), 1).mechanism).q.shape[0] == len(problem.states)
     assert solve(problem.merged(), 1).value == solve(problem, 1).value
-
-
-@given(knowing_problems(), st.fractions(0, 2, max_denominator=3))
-@settings(max_examples=20)
-def test_knowledge_never_hurts_eve(problem: Problem, lam: Fraction) -> None:
-    plain = Problem(
-        problem.p, bobs=problem.bobs, eves=[Agent(e.loss, name=e.name, weight=e.weight) for e in problem.eves]
-    )
-    assert solve(problem, lam).value >= solve(plain, lam).value
-    known, unknown = ([evaluate(p, release(p)).eve for release in (full, null)] for p in (problem, plain))
-    assert known[0] == unknown[0]  # with the data she needs no knowledge
-    assert known[1] <= unknown[1]
 
 
 def example(**known: object) -> Problem:
@@ -111,14 +103,6 @@ def test_conditions_and_comparisons_understand_it() -> None:
     assert verify(problem, strict.certificate)
     assert compare(problem, "1/2").rows[0].alice == solve(problem, "1/2").value
     assert uniqueness(problem, "1/2").value == solve(problem, "1/2").value
-
-
-def test_a_margin_counts_per_signal_and_known_value() -> None:
-    # full release: at (s, z) Eve is certain, so she prefers her decision by 1 times P(s, z): a margin of 1 holds
-    problem = example(knows=["a", "a", "b", "b"])
-    assert solve(problem, 0, conditions=Conditions(margin=1)).risks.bob == 0
-    with pytest.raises(InputError, match="margin = 11/10 is not attainable"):
-        solve(problem, 0, conditions=Conditions(margin="11/10"))
 
 
 def test_the_joint_eve_knows_what_all_of_them_know() -> None:

@@ -143,14 +143,6 @@ def test_float_problems_at_the_edge_keep_their_promises(block: int, beliefs: boo
         run(seed, beliefs)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("beliefs", [False, True])
-@pytest.mark.parametrize("block", range(2))
-def test_many_float_problems_at_the_edge_keep_their_promises(block: int, beliefs: bool) -> None:
-    for seed in range(1000 + 60 * block, 1060 + 60 * block):
-        run(seed, beliefs)
-
-
 def test_what_the_null_release_meets_is_not_refused() -> None:
     problem = Problem([1 - 1e-8, 1e-8], [[1, 0], [1, 0]], [[2], [2]])
     asked = Conditions(exp_epsilon=1.5, pufferfish={"pairs": [[[0, 1], [0]]], "exp_epsilon": 1})

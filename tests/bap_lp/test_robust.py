@@ -108,14 +108,6 @@ def test_a_changed_certificate_of_a_worst_case_is_refused_or_says_the_same(
         assert not accepted or document["value"] == str(best.value)
 
 
-@settings(max_examples=15)
-@given(families())
-def test_one_scenario_is_an_ordinary_problem(family: tuple[list[Problem], list[Fraction]]) -> None:
-    problem, lam = family[0][0], family[1][0]
-    alone = robust([problem], lam)
-    assert alone.value == robust([problem] * 3, lam).value == solve(problem, lam).value
-
-
 def test_a_signal_may_recommend_a_different_decision_in_every_scenario() -> None:
     """Two scenarios whose Bobs disagree at every signal: recommending one decision to both would cost more."""
     aligned = Problem(["1/2", "1/2"], ZERO_ONE, [[0], [0]])

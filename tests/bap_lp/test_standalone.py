@@ -390,21 +390,6 @@ def test_a_map_that_is_too_much_work_is_not_taken_for_one_that_breaks_a_conditio
     assert 0 < refused < 200
 
 
-def test_agents_of_every_sort_are_lowered_alike(tmp_path: Path) -> None:
-    prior = ["1/2", "1/3", "1/6"]
-    bobs = [Agent(LOSS, name="x", weight="1/2"), Agent(LOSS[::-1], name="y")]
-    eves = [
-        Agent(LOSS, name="a", knows=[1, 2, 2]),
-        Agent(LOSS[::-1], name="b", weight=2, knowledge=[["1/2", "1/2"], [1, 0], [0, 1]]),
-    ]
-    own = Agent(LOSS, name="c", prior=["1/4", "1/4", "1/2"], harm=[[1, 0], [0, 2], [1, 1]], knows=["u", "u", "v"])
-    for k, group in enumerate((eves[:1], eves, [own], [own, eves[0]])):
-        for asked in ({}, {"margin": 0}, {"signal_floor": {group[0].name: 0}, "min_eve_risk": "1/99"}):
-            found = solve(Problem(prior, bobs=bobs[: 1 + k % 2], eves=group), "1/3", conditions=Conditions(**asked))
-            save_bundle(tmp_path, found)
-            assert both(tmp_path) == (True, True), (k, asked)
-
-
 def test_what_asks_for_nothing_may_be_written(tmp_path: Path) -> None:
     """`deterministic = false` was refused by one of the two where several problems have conditions."""
     save_bundle(tmp_path, robust([COIN, COIN], "1/3", conditions=Conditions(exp_epsilon=3)))

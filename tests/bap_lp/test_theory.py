@@ -10,29 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from strategies import channels, events, few_lams, few_states, parts_of, table
+from strategies import events, few_lams, few_states, parts_of, table
 
-from bap_lp import Agent, Conditions, ConflictError, Mechanism, Problem, evaluate, solve
+from bap_lp import Agent, Conditions, ConflictError, Problem, evaluate, solve
 from bap_lp.releases import full, meets, null
 
 quick = settings(max_examples=30)
-
-
-@pytest.mark.slow
-@quick
-@given(few_states(3), st.data())
-def test_averaging_equal_states_by_their_probabilities_changes_no_risk(problem: Problem, data: st.DataObject) -> None:
-    copies = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=3))  # unequal members of every class
-    shares = [F(c, sum(copies)) for c in copies]
-    index = np.repeat(np.arange(len(problem.p)), len(shares))
-    prior = [p * share for p in problem.prior for share in shares]
-    eves = [Agent(e.loss[index], name=e.name) for e in problem.eves]
-    large = Problem(prior, problem.B[index], eves=eves)
-    channel = data.draw(channels(large)).channel
-    averaged = channel.copy()
-    for x in range(len(problem.p)):
-        averaged[index == x] = sum(share * row for share, row in zip(shares, channel[index == x], strict=True))
-    assert evaluate(large, Mechanism(averaged.tolist())).risks == evaluate(large, Mechanism(channel.tolist())).risks
 
 
 def demand(draw: Any, problem: Problem, kind: str) -> dict[str, Any]:

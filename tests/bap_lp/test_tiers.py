@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction as F
-from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,7 +21,6 @@ from bap_lp import (
     InputError,
     Mechanism,
     Problem,
-    calibrate,
     evaluate,
     load_bundle,
     load_problem,
@@ -80,67 +78,11 @@ def test_every_release_refines_the_one_before_it(nest: Any) -> None:
     assert found.value == sum(own.alice(lam) for own, lam in zip(found.risks, found.lams, strict=True))
 
 
-@settings(max_examples=15)
-@given(few_states(), few_lams)
-def test_one_tier_is_the_problem_itself(problem: Problem, lam: F) -> None:
-    found = tiers([problem], lam)
-    assert found.value == solve(problem, lam).value == found.separate
-    assert found.price_of_nesting == 0
-
-
-def test_nested_deterministic_releases_never_go_below() -> None:
-    """Brute force over all pairs of partitions, the second finer than the first."""
-    rng = Random(4)
-    for _ in range(4):
-        N = 3
-        weights = [rng.randrange(1, 6) for _ in range(N)]
-        prior = [F(w, sum(weights)) for w in weights]
-        pair = [_random(rng, prior, 2, 2), _random(rng, prior, 3, 2)]
-        found = tiers(pair, [1, "1/2"])
-        best = None
-        for first, second in product(product(range(2), repeat=N), product(range(3), repeat=N)):
-            coarse = Mechanism(np.eye(2, dtype=int)[list(first)].tolist())
-            fine = Mechanism(np.eye(6, dtype=int)[[3 * a + b for a, b in zip(first, second, strict=True)]].tolist())
-            value = evaluate(pair[0], coarse).alice(F(1)) + evaluate(pair[1], fine).alice(F(1, 2))
-            best = value if best is None else min(best, value)
-        assert best is not None
-        assert found.value <= best
-
-
 def _random(rng: Random, prior: list[F], b: int, e: int) -> Problem:
     def tab(columns: int) -> list[list[F]]:
         return [[F(rng.randrange(9), 4) for _ in range(columns)] for _ in prior]
 
     return Problem(prior, tab(b), tab(e))
-
-
-def test_nesting_has_a_price_in_many_problems_and_never_a_negative_one() -> None:
-    rng, prices = Random(0), []
-    for _ in range(30):
-        weights = [rng.randrange(1, 6) for _ in range(4)]
-        prior = [F(w, sum(weights)) for w in weights]
-        prices.append(tiers([_random(rng, prior, 2, 2), _random(rng, prior, 2, 3)], [1, "1/2"]).price_of_nesting)
-    assert min(prices) == 0
-    assert sum(price > 0 for price in prices) > 8
-
-
-def test_planning_ahead_never_costs_and_often_pays() -> None:
-    """Today's optimum, then the best refinement of each of its signals, against the best pair."""
-    rng, paid = Random(0), 0
-    for _ in range(20):
-        weights = [rng.randrange(1, 6) for _ in range(4)]
-        prior = [F(w, sum(weights)) for w in weights]
-        today, next_year = _random(rng, prior, 2, 2), _random(rng, prior, 2, 3)
-        first = solve(today, 1)
-        later = [
-            signal.probability
-            * solve(Problem(list(signal.posterior.values()), next_year.bob_loss, next_year.eve_loss), "1/2").value
-            for signal in evaluate(today, first.mechanism).signals
-        ]
-        both = tiers([today, next_year], [1, "1/2"])
-        assert first.value + sum(later) >= both.value >= both.separate
-        paid += first.value + sum(later) > both.value
-    assert paid > 3
 
 
 def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> None:
@@ -152,14 +94,6 @@ def test_independent_draws_for_two_tiers_tell_more_than_the_proof_allows() -> No
     assert after < before
     page = " ".join((EXAMPLES.parent / "docs" / "several.md").read_text(encoding="utf-8").split())
     assert f"In this example the insurer's risk would fall from {before} to {after}." in page
-
-
-def test_a_tier_that_wants_what_the_public_has_costs_nothing() -> None:
-    coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    found = tiers([coin, coin, coin], "calibrated")
-    assert found.lams == (calibrate(coin),) * 3
-    assert found.value == 3 * solve(coin).value
-    assert found.price_of_nesting == 0
 
 
 def test_the_hospital_example_has_a_price_of_nesting() -> None:

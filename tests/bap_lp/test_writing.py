@@ -188,19 +188,6 @@ def test_threads_that_write_one_place_keep_what_else_is_there(tmp_path: Path) ->
     assert [p.name for p in tmp_path.iterdir()] == ["d"]
 
 
-def test_threads_that_write_one_place_leave_one_whole_bundle(tmp_path: Path) -> None:
-    folder = tmp_path / "d"
-
-    def work(k: int) -> None:
-        write_bundle(folder, {"a": f"{k}", "b": f"{k}"})
-        write_files({tmp_path / "file": f"{k}"})
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(60)))
-    assert (folder / "a").read_text() == (folder / "b").read_text()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["d", "file"]
-
-
 WRITER = """
 import sys
 from pathlib import Path

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from gaussian_cases import draw_data
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from bap_lp import InputError, Mechanism, Problem, evaluate, solve
@@ -16,8 +15,6 @@ from discretise.squared_loss.brackets import max_bracket
 from discretise.squared_loss.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
 from gaussian import GaussianModel
 from gaussian.paper import PAPER_MODEL as MODEL
-
-Array = NDArray[np.float64]
 
 
 def test_the_cells_have_the_moments_of_both_laws() -> None:

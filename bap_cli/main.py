@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
 
+_LINE = 2000  # characters of a message: names that a user gives may be longer
 _DIGITS = 100_000  # exact solutions of large problems have longer integers than Python prints by default
 
 
@@ -122,7 +123,10 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(message.split()))
+    words = " ".join(message.split())
+    if len(words) > _LINE:
+        words = f"{words[: _LINE // 2]} ... {words[-_LINE // 4 :]}"
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
     try:
         print(f"bap: {line}", file=sys.stderr, flush=True)
     except OSError:

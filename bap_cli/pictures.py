@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
+from bap_cli.catalogue import locate
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
@@ -26,23 +30,37 @@ _DPI = 160
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out") -> None:
-    """Refuse a place that cannot be written to before anything is computed."""
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Pictures that go to files and are the same everywhere, without notes about a folder for matplotlib's caches."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    import matplotlib
+
+    matplotlib.use("agg")
+    with matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
+        yield
+
+
+def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: str | None = None) -> None:
+    """Refuse a place that cannot be written to, or that is read, before anything is computed."""
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:
         file_place(out)
     except InputError as error:
         raise InputError(option, str(out), error.rule) from None
+    if reads is not None and out.exists():
+        read = locate(reads)
+        if out.samefile(read) or (read.is_dir() and out.parent.samefile(read)):
+            raise InputError(option, str(out), "must not be a file that is read")
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
-    from bap_cli.catalogue import locate
     from bap_cli.report.data import report_document
     from bap_cli.report.html import report_page
     from bap_cli.report.sign import origin
 
-    check_file(out)
+    check_file(out, reads=file)
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
@@ -79,14 +97,10 @@ def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
 def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> None:
     check_file(out, FORMATS)
     price = inputs.number(loaded, lam)
-    import matplotlib
-
-    matplotlib.use("agg")
-    from bap_lp import plots
-
     problem, conditions, priors = loaded.problem, loaded.conditions, loaded.priors
-    style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
-    with inputs.named(loaded, lam), Progress("drawing") as progress, style:
+    with inputs.named(loaded, lam), Progress("drawing") as progress, drawing():
+        from bap_lp import plots
+
         if kind == "map":
             ax = plots.risk_utility_map(problem, price, conditions=conditions)
         elif kind == "epsilon":
@@ -105,13 +119,9 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
 
 def write_counts_plot(loaded: ProblemFile, lam: str | None, comparison: Comparison, out: Path) -> None:
     """The map of a table of counts, with the releases of offices on it."""
-    import matplotlib
+    with inputs.named(loaded, lam), Progress("drawing") as progress, drawing():
+        from bap_lp import plots
 
-    matplotlib.use("agg")
-    from bap_lp import plots
-
-    style = matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False})
-    with inputs.named(loaded, lam), Progress("drawing") as progress, style:
         path = lambda_path(loaded.problem, None if comparison.optimum.exact else False, progress)
         ax = plots.risk_utility_map(
             path.problem, comparison.lam, path=path, comparison=comparison, families=[], conditions=loaded.conditions
@@ -122,16 +132,13 @@ def write_counts_plot(loaded: ProblemFile, lam: str | None, comparison: Comparis
 def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) -> None:
     """A figure of the Gaussian model, with the proved optimum over all mechanisms."""
     check_file(out, FORMATS)
-    import matplotlib
+    with Progress("drawing"), drawing():
+        from bap_lp import Risks
+        from discretise import bracket
+        from gaussian import plots
+        from gaussian.optimum.frontier import attainable_frontier
+        from gaussian.optimum.plots import rule_picture
 
-    matplotlib.use("agg")
-    from bap_lp import Risks
-    from discretise import bracket
-    from gaussian import plots
-    from gaussian.optimum.frontier import attainable_frontier
-    from gaussian.optimum.plots import rule_picture
-
-    with Progress("drawing"), matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
         found = bracket(model, eve)
         optimum = Risks(found.bob, found.eve)
         if kind == "rule":

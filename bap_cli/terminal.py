@@ -25,7 +25,10 @@ class _Paper(Console):
 
 
 def console() -> Console:
-    return _Paper(force_jupyter=False, markup=False, emoji=False, highlight=False)
+    out = _Paper(force_jupyter=False, markup=False, emoji=False, highlight=False)
+    if not out.width:  # COLUMNS=0, which says that nobody knows
+        out.width = 80
+    return out
 
 
 def say(out: Console, text: str) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from bap_lp import InputError
 from bap_lp.clock import time_limited
 from discretise.continuum.brackets import model_bracket
-from discretise.models import GriddedProblem
+from discretise.models import GriddedProblem, ScalarModel
 from discretise.monte_carlo.brackets import sample_bracket
 from discretise.pace import patient
 from discretise.samples import SampledProblem, sample
@@ -61,7 +61,7 @@ def bracket_of(
             decide anything between his decisions.
         eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
         time_limit: for a scalar model, seconds after which it gives up; without one, a law of which one table takes
-            scipy.stats more than 20 seconds is refused, and a model that takes more than a minute of computing.
+            scipy.stats more than 20 seconds is refused, and a model that takes more than half a minute of computing.
         progress: for a scalar model, called with a few words now and then.
 
     Returns:
@@ -94,7 +94,9 @@ def bracket_of(
             _only("a Gaussian model", options)
             return gaussian_bracket(model, eve, lam)
         model, eve = gaussian_sample(model, eve), None
-    if not isinstance(model, (GriddedProblem, SampledProblem)):
+    if isinstance(model, GriddedProblem):
+        model = model.scalar
+    if not isinstance(model, (ScalarModel, SampledProblem)):
         kind = type(model).__name__
         rule = (
             "must be a GaussianModel, or a problem of discretise.model or discretise.sample; "
@@ -106,7 +108,7 @@ def bracket_of(
         if lam != "calibrated" or not isinstance(eve, (str, int, float)):
             raise InputError("eve", eve, "must not be given: the problem has its own Eves")
         lam = eve
-    if isinstance(model, GriddedProblem):
+    if isinstance(model, ScalarModel):
         _only("a scalar model", options)
         with time_limited(time_limit), patient():
             return model_bracket(model, lam, **options, progress=progress)

@@ -195,6 +195,12 @@ class Likelihood:
             raise _no_law(unknown[0])
         return np.maximum(mass, 0.0)
 
+    def check(self) -> None:
+        """Refuse parameters that scipy.stats does not allow at some theta: it has no F(inf | theta) there."""
+        unknown = self.thetas[np.isnan(self.table("cdf", np.array([np.inf]))).any(axis=1)]
+        if len(unknown):
+            raise _no_law(unknown[0])
+
     def atoms(self, weights: Array, exact: bool = True, deep: bool = True) -> tuple[Array, float]:
         """The values of a discrete law that are tabulated, and the predictive probability of all others.
 

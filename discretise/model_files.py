@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import operator
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -20,7 +22,7 @@ from bap_lp import InputError
 from bap_lp.files.documents import check, located, read_document, source_name
 from bap_lp.rational import number
 from discretise.losses import asymmetric, zero_one
-from discretise.models import GriddedProblem, model
+from discretise.models import GriddedProblem, ScalarModel, scalar_model
 
 _AGENT = {
     "type": "object",
@@ -56,11 +58,23 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A gridded model, the lam its file asks for, and what the file is called."""
+    """A model, the lam its file asks for, and what the file is called."""
 
-    problem: GriddedProblem
+    model: ScalarModel
     lam: Any
     source: str
+
+    @property
+    def problem(self) -> GriddedProblem:
+        """The model on cells."""
+        with self.named():
+            return self.model.problem
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors raised inside name the file, and its fields as the file spells them."""
+        with located(self.source, _renamed), _usable():
+            yield
 
 
 def load_model(path: str | os.PathLike[str]) -> ModelFile:
@@ -93,26 +107,32 @@ def model_from_dict(document: Any, source: str = "model") -> ModelFile:
         lam = document.get("alice", {}).get("lambda", "calibrated")
         if not (isinstance(lam, str) and lam.strip().lower() == "calibrated"):
             number(lam, "alice.lambda")
-        try:
-            problem = model(
+        with _usable():
+            found = scalar_model(
                 _prior(document["prior"]),
                 _likelihood(document["likelihood"]),
                 bob_loss,
                 [task[0] for task in tasks],
-                bob_decisions=bob_decisions,
-                eve_decisions=[task[1] for task in tasks],
-                eve_weights=weights,
+                bob_decisions,
+                [task[1] for task in tasks],
+                weights,
                 title=document.get("title", ""),
             )
-        except (TypeError, ArithmeticError) as error:
-            raise InputError("likelihood", None, f"cannot be used: {' '.join(str(error).split())}") from None
-    return ModelFile(problem, lam, source)
+    return ModelFile(found, lam, source)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """What a law of scipy.stats cannot do with its parameters is an error of the file."""
+    try:
+        yield
+    except (TypeError, ArithmeticError) as error:
+        raise InputError("likelihood", None, f"cannot be used: {' '.join(str(error).split())}") from None
 
 
 def _renamed(field: str) -> str:
-    for ours, theirs in (("bob_loss", "bob.loss"), ("eve_loss", "eve.loss"), ("bob_decisions", "bob.decisions")):
-        field = field.replace(ours, theirs)
-    return field.replace("eve_decisions", "eve.decisions").replace("eve_weights", "eve.weight")
+    renamed = re.sub("(bob|eve)_(loss|decisions|weight)s?", r"\1.\2", field)
+    return "alice.lambda" if field == "lam" else renamed
 
 
 def _number(value: Any, field: str) -> float:

@@ -16,6 +16,8 @@ raise it less.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -55,6 +57,61 @@ _NODES = 8
 _BLOCK = 1 << 22  # numbers tabulated at a time
 
 
+@dataclass(frozen=True, eq=False)
+class ScalarModel:
+    """Prior, likelihood and losses of a scalar model, checked. `bracket` needs no more; `problem` has cells too."""
+
+    prior: Any
+    points: WeightedPoints
+    likelihood: Likelihood
+    bob: tuple[Loss, Array]
+    eves: tuple[EveTask, ...]
+    breaks: tuple[Array, Array]  # where losses jump or bend, in theta and in x
+    cut: Array
+    cells: tuple[int, int, int | None]
+    title: str
+
+    @property
+    def deep(self) -> bool:
+        """Whether far tails matter, as they do unless all losses are bounded."""
+        return not (isinstance(self.bob[0], ZeroOne) and all(eve.bounded for eve in self.eves))
+
+    @cached_property
+    @patient()
+    def problem(self) -> GriddedProblem:
+        """The model on cells."""
+        theta_cells, theta_nodes, data_cells = self.cells
+        points, law, bob, eves = self.points, self.likelihood, self.bob, self.eves
+        finer, finer_law = points, law
+        if not points.exact:
+            finer = prior_points(self.prior, 2 * theta_cells, theta_nodes + 2, self.breaks[0])
+            finer_law = Likelihood(law.given, finer.values)
+        pairs = [(points.weights, law), (finer.weights, finer_law)]
+        beyond = 0.0
+        if law.discrete:
+            atoms, beyond = finer_law.atoms(finer.weights, finer.exact, self.deep)
+            check_reach(eves, atoms, beyond)
+            cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, self.cut)
+            averages = [_atom_average(w, f, atoms, cut, eves) for w, f in pairs]
+            eve, beyond = [average for average, _ in averages], max(beyond, *(left for _, left in averages))
+        else:
+            scan = predictive(law, points.weights, deep=not all(eve.bounded for eve in eves))
+            cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), self.cut)
+            cut = np.concatenate([[-np.inf], np.unique(cut), [np.inf]])
+            eve = [
+                _panel_average(w, f, scan, cut, eves, self.breaks[1], nodes)
+                for (w, f), nodes in zip(pairs, (_NODES, 2 * _NODES), strict=True)
+            ]
+        tables = [
+            _Tables(grid, f, cut, loss_table(bob[0], grid.values, bob[1], "bob_loss"), average, grid.exact)
+            for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
+        ]
+        bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1], eve_slices(eves)))
+        # Eve loses at most 1 at data that are not tabulated
+        errors = bob_error, eve_error + beyond * sum(eve.weight for eve in eves)
+        return GriddedProblem(tables[0], cut, self, errors)
+
+
 class GriddedProblem(Problem):
     """A Problem whose states are the cells (edges[c], edges[c+1]] of a scalar statistic. `model` makes it.
 
@@ -64,14 +121,8 @@ class GriddedProblem(Problem):
     Args:
         tables: p, B and E on the cells.
         edges: the ends of the cells.
-        points: weighted points of theta.
-        likelihood: the law of the data given theta.
-        bob: Bob's loss and his decisions.
-        eves: the Eves, with their losses and decisions.
+        scalar: the model itself: prior, likelihood and losses.
         errors: of R_B and R_E.
-        title: a title for people.
-        prior: the law of theta, for brackets.
-        breaks: where losses jump or bend, in theta and in x.
 
     >>> from scipy import stats
     >>> from discretise import model, zero_one
@@ -81,22 +132,8 @@ class GriddedProblem(Problem):
     ('GriddedProblem', (2, 2))
     """
 
-    def __init__(
-        self,
-        tables: _Tables,
-        edges: Array,
-        points: WeightedPoints,
-        likelihood: Likelihood,
-        bob: tuple[Loss, Array],
-        eves: tuple[EveTask, ...],
-        errors: tuple[float, float],
-        title: str,
-        prior: Any = None,
-        breaks: tuple[Array, Array] | None = None,
-    ) -> None:
-        theta = None
-        if points.exact:
-            theta = Theta(tuple(names(points.values)), tables.posterior)
+    def __init__(self, tables: _Tables, edges: Array, scalar: ScalarModel, errors: tuple[float, float]) -> None:
+        points, bob, eves = scalar.points, scalar.bob, scalar.eves
         super().__init__(
             tables.p / tables.p.sum(),
             tables.B,
@@ -106,12 +143,10 @@ class GriddedProblem(Problem):
                 Agent(tables.E[:, g] / eve.weight, names(eve.decisions), eve.name, eve.weight)
                 for eve, g in zip(eves, eve_slices(eves), strict=True)
             ],
-            title=title,
-            theta=theta,
+            title=scalar.title,
+            theta=Theta(tuple(names(points.values)), tables.posterior) if points.exact else None,
         )
-        self.edges, self.points, self.likelihood = edges, points, likelihood
-        self.bob_task, self.eve_tasks = bob, eves
-        self.theta_prior, self.breaks = prior, breaks
+        self.edges, self.scalar, self.points, self.likelihood = edges, scalar, points, scalar.likelihood
         self.bob_error, self.eve_error = errors
 
     def cell(self, x: ArrayLike) -> NDArray[np.intp]:
@@ -124,12 +159,13 @@ class GriddedProblem(Problem):
     def losses(self, x: ArrayLike) -> tuple[Array, Array]:
         """B(x, .) and E(x, .) at data points, a row each; B is that of the cell where x has density 0 for all theta."""
         x = np.atleast_1d(np.asarray(x, dtype=float))
-        bob = loss_table(self.bob_task[0], self.points.values, self.bob_task[1], "bob_loss")
+        loss, decisions = self.scalar.bob
+        bob = loss_table(loss, self.points.values, decisions, "bob_loss")
         columns = self.points.weights[:, None] * np.hstack([np.ones((len(bob), 1)), bob])
         total, *sums = self.likelihood.mixture(columns, x)
         known = total > 0
         B = np.where(known, np.array(sums) / np.where(known, total, 1.0), self.B[self.cell(x)].T).T
-        return B, eve_table(self.eve_tasks, x)
+        return B, eve_table(self.scalar.eves, x)
 
 
 class _Tables:
@@ -156,7 +192,6 @@ class _Tables:
         return float(bob.max(axis=1).sum()), sum(float(eve[:, g].max(axis=1).sum()) for g in groups)
 
 
-@patient()
 def model(
     prior: Any,
     likelihood: Callable[[Any], Any],
@@ -202,7 +237,20 @@ def model(
     ...       bob_decisions=[0.2, 0.4, 0.6], eve_decisions=range(5), title="a count")
     <GriddedProblem 'a count': float, (N, b, e) = (5, 3, 5)>
     """
-    for field, value in (("theta_cells", theta_cells), ("theta_nodes", theta_nodes), ("data_cells", data_cells)):
+    return scalar_model(
+        prior, likelihood, bob_loss, eve_loss, bob_decisions, eve_decisions, eve_weights,
+        (theta_cells, theta_nodes, data_cells), edges, theta_edges, title,
+    ).problem  # fmt: skip
+
+
+@patient()
+def scalar_model(
+    prior: Any, likelihood: Callable[[Any], Any], bob_loss: Any, eve_loss: Any, bob_decisions: ArrayLike,
+    eve_decisions: Any, eve_weights: Sequence[float] | None = None, cells: tuple[int, int, int | None] = (100, 4, None),
+    edges: Sequence[float] = (), theta_edges: Sequence[float] = (), title: str = "",
+) -> ScalarModel:  # fmt: skip
+    """What `model` puts on cells; `cells` are those of theta, the points in each of them, and those of x."""
+    for field, value in zip(("theta_cells", "theta_nodes", "data_cells"), cells, strict=True):
         if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
             raise InputError(field, value, "must be a positive integer")
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
@@ -211,40 +259,15 @@ def model(
     if given.ndim != 1 or not np.isfinite(given).all():
         raise InputError("edges", edges, "must be finite numbers")
     breaks = np.concatenate([bends(*bob), np.asarray(theta_edges, dtype=float)])
-    points = prior_points(prior, theta_cells, theta_nodes, breaks)
+    points = prior_points(prior, cells[0], cells[1], breaks)
     law = Likelihood(likelihood, points.values)
-    bent = np.concatenate([given, *(bends(eve.loss, eve.decisions) for eve in eves)])
-    given = np.concatenate([given, *(jumps(eve.loss) for eve in eves)])
-    finer = points if points.exact else prior_points(prior, 2 * theta_cells, theta_nodes + 2, breaks)
-    finer_law = law if points.exact else Likelihood(likelihood, finer.values)
+    law.check()
     eve_table(eves, np.zeros(1))  # a loss of the wrong shape is refused before it is integrated
     with known_quantiles():
         check_finite(prior, likelihood, bob, eves)
-    pairs = [(points.weights, law), (finer.weights, finer_law)]
-    beyond = 0.0
-    if law.discrete:
-        deep = not (isinstance(bob[0], ZeroOne) and all(eve.bounded for eve in eves))
-        atoms, beyond = finer_law.atoms(finer.weights, finer.exact, deep)
-        check_reach(eves, atoms, beyond)
-        cut = atom_edges(atoms, law.mixture(points.weights, atoms), data_cells, given)
-        averages = [_atom_average(w, f, atoms, cut, eves) for w, f in pairs]
-        eve, beyond = [average for average, _ in averages], max(beyond, *(left for _, left in averages))
-    else:
-        scan = predictive(law, points.weights, deep=not all(eve.bounded for eve in eves))
-        cut = np.append(scan.quantile(np.linspace(0, 1, (data_cells or 100) + 1)[1:-1]), given)
-        cut = np.concatenate([[-np.inf], np.unique(cut), [np.inf]])
-        eve = [
-            _panel_average(w, f, scan, cut, eves, bent, nodes)
-            for (w, f), nodes in zip(pairs, (_NODES, 2 * _NODES), strict=True)
-        ]
-    tables = [
-        _Tables(grid, f, cut, loss_table(bob[0], grid.values, bob[1], "bob_loss"), average, grid.exact)
-        for grid, f, average in ((points, law, eve[0]), (finer, finer_law, eve[1]))
-    ]
-    bob_error, eve_error = (2 * d for d in tables[0].distance(tables[1], eve_slices(eves)))
-    # Eve loses at most 1 at data that are not tabulated
-    errors = bob_error, eve_error + beyond * sum(eve.weight for eve in eves)
-    return GriddedProblem(tables[0], cut, points, law, bob, eves, errors, title, prior, (breaks, bent))
+    bent = np.concatenate([given, *(bends(eve.loss, eve.decisions) for eve in eves)])
+    cut = np.concatenate([given, *(jumps(eve.loss) for eve in eves)])
+    return ScalarModel(prior, points, law, bob, eves, (breaks, bent), cut, cells, title)
 
 
 def _atom_average(

@@ -11,12 +11,12 @@ from bap_cli.app import Json, Lambda, TimeLimit
 from bap_cli.catalogue import locate_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
-from bap_cli.pictures import check_file, save
+from bap_cli.pictures import FORMATS, check_file, drawing, save
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
 from bap_lp.model.display import clean
-from discretise import ModelBracket, bracket
+from discretise import bracket
 from discretise.model_files import load_model
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="Model file (TOML, JSON) or a model of `bap examples`.")]
@@ -41,26 +41,28 @@ def model(
     bounds; the rule attains the upper one.
     """
     if plot is not None:
-        check_file(plot, (".png", ".svg", ".pdf"), "--plot")
+        check_file(plot, FORMATS, "--plot")
     if simulate is not None and not 2 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 2 and 100000000")
     try:
         with limited(time_limit):
             with Progress("reading the model"):
                 loaded = load_model(locate_model(file))
-            with Progress("bracketing") as progress:
-                found = bracket(loaded.problem, lam=loaded.lam if lam is None else lam, progress=progress)
+            with loaded.named(), Progress("bracketing") as progress:
+                found = bracket(loaded.model, lam=loaded.lam if lam is None else lam, progress=progress)
     except InputError as error:
-        if error.field != "lam":
+        if lam is None or not error.field.endswith(": alice.lambda"):
             raise
-        field = f"{loaded.source}: alice.lambda" if lam is None else "--lambda"
-        raise InputError(field, error.value, error.rule) from None
+        raise InputError("--lambda", error.value, error.rule) from None
     with Progress("simulating"):
         played = found.simulate(simulate) if simulate is not None else None
     if plot is not None:
-        _draw(found, plot)
+        with drawing():
+            from discretise.continuum.plots import bracket_picture
+
+            save(bracket_picture(found).figure, plot)
     if as_json:
-        document = {"title": loaded.problem.title, **found.document()}
+        document = {"title": loaded.model.title, **found.document()}
         if played is not None:
             risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
             document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
@@ -78,18 +80,8 @@ def model(
         notes.append(played_line(played.size, played.alice(price), played.alice_error(price)))
     show_bracket(
         found,
-        loaded.problem.title or loaded.source,
+        loaded.model.title or loaded.source,
         choice_of(loaded.lam if lam is None else lam, lam is None),
         ends,
         notes + ([] if plot is None else [f"Wrote {clean(str(plot), 500)}."]),
     )
-
-
-def _draw(found: ModelBracket, out: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("agg")
-    from discretise.continuum.plots import bracket_picture
-
-    with matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
-        save(bracket_picture(found).figure, out)

@@ -124,17 +124,14 @@ def compare_study(file: str, lam: str | None, as_json: bool) -> None:
 
 def plot_study(file: str, lam: str | None, kind: str, out: Path) -> None:
     """The frontier of a study with its alternatives, or its path in the model and on held-out records."""
-    from bap_cli.pictures import FORMATS, check_file, save
+    from bap_cli.pictures import FORMATS, check_file, drawing, save
 
     check_file(out, FORMATS)
     if kind not in ("map", "path"):
         raise InputError("--kind", kind, "is not drawn for a study: map and path are")
-    import matplotlib
+    with Progress("reading") as progress, drawing():
+        from bap_sdc.records import plots
 
-    matplotlib.use("agg")
-    from bap_sdc.records import plots
-
-    with Progress("reading") as progress, matplotlib.rc_context({"svg.hashsalt": "bap", "text.usetex": False}):
         found = opened(file, progress, lam)
         with called(found.source, lam):
             path = found.study.path(workers="all", progress=progress)

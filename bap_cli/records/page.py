@@ -386,18 +386,17 @@ def _drawn(kind: str, what: Any, narrow: bool) -> Any:
 
 
 def _picture(kind: str, what: Any, words: str) -> str:
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
+    from bap_cli.pictures import drawing
 
     images = []
     for narrow in (False, True):
-        with matplotlib.rc_context({"text.usetex": False}):
+        with drawing():
+            from matplotlib import pyplot
+
             figure = _drawn(kind, what, narrow).figure
             out = io.BytesIO()
             figure.savefig(out, format="png", dpi=200 if narrow else 150, metadata={"Software": None})
-            plt.close(figure)
+            pyplot.close(figure)
         images.append("data:image/png;base64," + base64.b64encode(out.getvalue()).decode())
     wide, phone = images
     image = f'<source media="screen and (max-width: 40rem)" srcset="{phone}"><img alt="{words}" src="{wide}">'

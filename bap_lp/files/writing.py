@@ -64,7 +64,8 @@ def write_bundle(folder: Path, contents: Mapping[str, Content], private: bool = 
         temporary = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
         try:
             for name, content in contents.items():
-                _write(temporary / name, content)
+                with _named(folder / name):
+                    _write(temporary / name, content)
                 if private:
                     os.chmod(temporary / name, 0o600)
             os.chmod(temporary, 0o700 if private else _permissions(place, 0o777))
@@ -89,14 +90,30 @@ def file_place(path: Path) -> Path:
     except FileNotFoundError:
         if not path.parent.is_dir():
             raise InputError(str(path), None, "must be in a directory that exists") from None
-        return path
+        return _writable(path, path)
     if stat.S_ISLNK(found.st_mode):
         target = path.resolve()
         if found.st_uid != os.getuid() or not target.is_file():
             raise InputError(str(path), None, "must be a file, and is a link that was not made for this purpose")
-        return target
+        return _writable(path, target)
     _require_file(path)
-    return path
+    return _writable(path, path)
+
+
+def _writable(path: Path, place: Path) -> Path:
+    """The place, unless nothing can be staged next to it."""
+    if not os.access(next(parent for parent in place.absolute().parents if parent.exists()), os.W_OK | os.X_OK):
+        raise InputError(str(path), None, "must be in a directory that you may write to")
+    return place
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """A full disk and its like are told of the place that was asked for, not of what is staged next to it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 _KINDS = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link"}
@@ -126,7 +143,7 @@ def folder_place(folder: Path) -> Path:
         raise InputError(str(folder), None, "is where a disk is mounted, and cannot be replaced: give one inside it")
     if not next(parent for parent in place.parents if parent.exists()).is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    return place
+    return _writable(folder, place)
 
 
 def _make_parents(folder: Path) -> list[Path]:
@@ -148,7 +165,8 @@ def _staged(contents: Mapping[Path, Content], private: bool) -> Iterator[dict[Pa
             handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
             os.close(handle)
             staged[place] = Path(name)
-            _write(staged[place], content)
+            with _named(place):
+                _write(staged[place], content)
             os.chmod(name, 0o600 if private else _permissions(place, 0o666))
         yield staged
     finally:

@@ -24,7 +24,7 @@ from discretise.continuum.data import law_of_data
 from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
 from discretise.continuum.rules import PlayedRule, ScalarRule
 from discretise.losses import Asymmetric, Loss, names
-from discretise.models import GriddedProblem
+from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
 from gaussian.optimum.brackets import read_lam
 
@@ -34,7 +34,7 @@ class ModelBracket(Tabular):
     """The optimum of R_A = R_B - lam R_E over all mechanisms of a scalar model, proved to lie in [lower, upper].
 
     Attributes:
-        problem: the model, on cells.
+        model: prior, likelihood and losses.
         lam: the price of privacy.
         lower: no mechanism has a smaller R_A.
         upper: R_A of `rule`, which attains it.
@@ -54,7 +54,7 @@ class ModelBracket(Tabular):
     <ModelBracket: 0.1424778 <= R_A <= 0.1424778 at lam = 0.263048, release 1 when x > 1, else 0>
     """
 
-    problem: GriddedProblem
+    model: ScalarModel
     lam: float
     lower: float
     upper: float
@@ -73,6 +73,11 @@ class ModelBracket(Tabular):
 
     def _grid(self, most: int | None = None) -> Grid:
         return self.rule._grid(most)
+
+    @property
+    def problem(self) -> GriddedProblem:
+        """The model on cells."""
+        return self.model.problem
 
     @property
     def width(self) -> float:
@@ -127,19 +132,19 @@ class ModelBracket(Tabular):
             "description": self.describe(),
             "signals": list(rule.signals),
             "rule": [{key: x, "probabilities": row} for x, row in zip(places, rule.rows.tolist(), strict=True)],
-            "eves": [{"decisions": names(e.decisions), "weight": e.weight} for e in self.problem.eve_tasks],
+            "eves": [{"decisions": names(e.decisions), "weight": e.weight} for e in self.model.eves],
             "u": self.u.tolist(),
         }
 
 
 def model_bracket(
-    problem: GriddedProblem, lam: Any = "calibrated", bob_lipschitz: Any = None, eve_lipschitz: Any = None,
+    model: ScalarModel, lam: Any = "calibrated", bob_lipschitz: Any = None, eve_lipschitz: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> ModelBracket:  # fmt: skip
     """Bracket the least R_A over all mechanisms of a scalar model.
 
     Args:
-        problem: a problem of `discretise.model`; its cells do not matter.
+        model: prior, likelihood and losses.
         lam: a non-negative number, or "calibrated".
         bob_lipschitz: a Lipschitz constant of Bob's loss in his decision, or "auto", if he may decide anything between
             his decisions.
@@ -156,18 +161,18 @@ def model_bracket(
     >>> from discretise import model, zero_one
     >>> count = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), bob_decisions=[0, 1],
     ...               eve_decisions=[0, 1])
-    >>> found = model_bracket(count)
+    >>> found = model_bracket(count.scalar)
     >>> found.width < 1e-9, found.describe()
     (True, 'release 1 when x > 0, else 0')
     """
     tell = progress or (lambda _: None)
-    law = law_of_data(problem, tell)
+    law = law_of_data(model, tell)
     full, null = law.extremes()
-    spare = _spare(problem, bob_lipschitz, eve_lipschitz)
+    spare = _spare(model, bob_lipschitz, eve_lipschitz)
     weight = _calibrated(law, full, null) if _asks(lam) else read_lam(lam)
     found = optimise_rule(law, weight, tell)
     error = law.errors(weight)
-    rule, sent = _rule(problem, law, found)
+    rule, sent = _rule(model, law, found)
     b = law.decisions
     bob = float(sent[np.arange(b), 1 + np.arange(b)].sum())
     eve = float(law.eve_part(sent[:, 1 + b :]).sum())
@@ -181,7 +186,7 @@ def model_bracket(
     u = found.u.copy()
     u.flags.writeable = False
     return ModelBracket(
-        problem, weight, lower, upper, bob, eve, error, u, rule, Risks(*full, *one_error), Risks(*null, *one_error)
+        model, weight, lower, upper, bob, eve, error, u, rule, Risks(*full, *one_error), Risks(*null, *one_error)
     )
 
 
@@ -200,11 +205,11 @@ def _calibrated(law: DataLaw, full: tuple[float, float], null: tuple[float, floa
     return max(bob, 0.0) / eve if bob > 2 * law.errors(0.0) else 0.0
 
 
-def _rule(problem: GriddedProblem, law: DataLaw, found: RuleOptimum) -> tuple[ScalarRule, Array]:
+def _rule(model: ScalarModel, law: DataLaw, found: RuleOptimum) -> tuple[ScalarRule, Array]:
     """The rule as intervals of x or atoms."""
     table, panels = found.table, law.panels
     if panels is None:
-        return ScalarRule(problem, law.atoms, table.rows, True, found.sent), found.sent
+        return ScalarRule(model, law.atoms, table.rows, True, found.sent), found.sent
     end = np.where(
         table.right >= 1,
         panels.high[table.panel],
@@ -212,13 +217,12 @@ def _rule(problem: GriddedProblem, law: DataLaw, found: RuleOptimum) -> tuple[Sc
     )
     rows, sent = table.rows, found.sent
     change = np.flatnonzero(np.append((rows[1:] != rows[:-1]).any(axis=1), True))
-    return ScalarRule(problem, end[change[:-1]], rows[change], False, sent), sent
+    return ScalarRule(model, end[change[:-1]], rows[change], False, sent), sent
 
 
-def _spare(problem: GriddedProblem, bob: Any, eve: Any) -> tuple[float, float]:
+def _spare(model: ScalarModel, bob: Any, eve: Any) -> tuple[float, float]:
     """What decisions between those of the grids could gain: Bob's R_B, Eves' weighted R_E."""
-    loss, grid = problem.bob_task
-    eves = problem.eve_tasks
+    (loss, grid), eves = model.bob, model.eves
     given: Sequence[Any] = eve if isinstance(eve, (list, tuple)) else [eve] * len(eves)
     if len(given) != len(eves):
         raise InputError("eve_lipschitz", None, f"has {len(given)} entries, must have {len(eves)}, one per Eve")

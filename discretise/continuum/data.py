@@ -15,8 +15,8 @@ from discretise.continuum.mixtures import PriorMixture
 from discretise.continuum.optimum import DataLaw
 from discretise.continuum.panels import Functions, resolve
 from discretise.laws import Likelihood, predictive
-from discretise.losses import ZeroOne, eve_slices, eve_table, loss_table
-from discretise.models import GriddedProblem
+from discretise.losses import eve_slices, eve_table, loss_table
+from discretise.models import ScalarModel
 from discretise.tails import NEGLIGIBLE, check_reach
 from gaussian.arrays import Array
 
@@ -30,10 +30,10 @@ _LEAST_POWER = 1.05  # sums of k^-a with a this close to 1 cannot be told from i
 _OFF = 1e-6  # a larger miss is not rounding: the likelihood is not what it claims to be; a far tail is known roughly
 
 
-def law_of_data(problem: GriddedProblem, tell: Callable[[str], None] = lambda _: None) -> DataLaw:
+def law_of_data(model: ScalarModel, tell: Callable[[str], None] = lambda _: None) -> DataLaw:
     """The functions whose integrals are the risks, with their errors."""
-    loss, decisions = problem.bob_task
-    count = len(decisions) + sum(len(eve.decisions) for eve in problem.eve_tasks)
+    (loss, decisions), eves, (theta_breaks, breaks) = model.bob, model.eves, model.breaks
+    count = len(decisions) + sum(len(eve.decisions) for eve in eves)
     if count > _MOST_DECISIONS:
         rule = f"must be at most {_MOST_DECISIONS}: take fewer, and bob_lipschitz and eve_lipschitz for those between"
         raise InputError("decisions of all agents", count, rule)
@@ -41,14 +41,12 @@ def law_of_data(problem: GriddedProblem, tell: Callable[[str], None] = lambda _:
     if replies > _MOST_REPLIES:
         rule = f"must be at most {_MOST_REPLIES}: take fewer, and bob_lipschitz and eve_lipschitz for those between"
         raise InputError("Bob's decisions times Eves' decisions", replies, rule)
-    eves, (theta_breaks, breaks) = problem.eve_tasks, problem.breaks or (np.zeros(0), np.zeros(0))
-    unbounded = not (isinstance(loss, ZeroOne) and all(eve.bounded for eve in eves))
-    points = (problem.points.values, problem.points.weights) if problem.points.exact else None
+    points = (model.points.values, model.points.weights) if model.points.exact else None
 
     def columns(thetas: Array) -> Array:
         return loss_table(loss, thetas, decisions, "bob_loss")
 
-    mixture = PriorMixture(problem.theta_prior, points, problem.likelihood.given, columns, theta_breaks, unbounded)
+    mixture = PriorMixture(model.prior, points, model.likelihood.given, columns, theta_breaks, model.deep)
 
     def functions(x: Array) -> tuple[Array, Array]:
         tell(f"integrating over the prior at {len(x)} data points")
@@ -59,7 +57,7 @@ def law_of_data(problem: GriddedProblem, tell: Callable[[str], None] = lambda _:
     expected = mixture.expectation(columns)
     weights, sizes = [eve.weight for eve in eves], [len(eve.decisions) for eve in eves]
     if mixture.discrete:
-        atoms, values, wrong, beyond = _at_atoms(functions, mixture, problem, unbounded)
+        atoms, values, wrong, beyond = _at_atoms(functions, mixture, model)
         law = DataLaw(None, atoms, values, wrong, len(decisions), eve_slices(eves))
         return _checked(law, expected, mixture.left_losses, np.repeat(weights, sizes), beyond)
     else:
@@ -117,17 +115,15 @@ def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[boo
     return edges, (is_open[0], is_open[1])
 
 
-def _at_atoms(
-    functions: Functions, mixture: PriorMixture, problem: GriddedProblem, deep: bool
-) -> tuple[Array, Array, Array, float]:
+def _at_atoms(functions: Functions, mixture: PriorMixture, model: ScalarModel) -> tuple[Array, Array, Array, float]:
     """Atoms, the functions there, their errors, and the probability of all other data."""
     thetas, weights = mixture.nodes()
     law = Likelihood(mixture.likelihood, thetas, mixture.law)
-    atoms, beyond = law.atoms(weights, mixture.points is not None, deep)
-    check_reach(problem.eve_tasks, atoms, beyond)
+    atoms, beyond = law.atoms(weights, mixture.points is not None, model.deep)
+    check_reach(model.eves, atoms, beyond)
     values, wrong = functions(atoms)
     step = float(np.diff(atoms).min()) if len(atoms) > 1 else 1.0
-    support = [float(e) for e in problem.likelihood.given(float(thetas[len(thetas) // 2])).support()]
+    support = [float(e) for e in mixture.likelihood(float(thetas[len(thetas) // 2])).support()]
     # unbounded losses may need atoms beyond the last quantiles; a table that ends before them has its rest in `beyond`
     for side in (0, 1):
         while np.isinf(support[side]) and beyond <= NEGLIGIBLE:

@@ -32,6 +32,10 @@ _CLOSE = 3e-13  # of the losses: no further cut
 _LIGHT = 1e-17  # cells of less mass are left out of the game
 _FIRST = 4  # cells in each panel of the first game
 _MOST_CELLS = 30_000
+_GOOD = 1e-5  # of the losses: a bracket this narrow is stated as it is
+_WORK = (
+    8e6  # ... if the next game has more cells times replies: 40 x 40 decisions and more, which take ten seconds each
+)
 _HEAVY = 1e-15  # of the losses: a cell in which less is at stake is not cut
 _PARTS = 6  # parts of a cell next to a switch
 _NEAT = 2e-12  # of the losses: a rule with fewer parts may be worse by this
@@ -163,6 +167,8 @@ def _on_panels(law: DataLaw, panels: PanelLaw, lam: float, tell: Callable[[str],
         if gaps[-1] <= _CLOSE * scale or stalled or len(table.panel) > _MOST_CELLS:
             break
         cuts = _cut_again(cuts, switched, coarse, _stakes(law, panels, u, coarse) > _HEAVY * scale)
+        if gaps[-1] <= _GOOD * scale and sum(len(cut) - 1 for cut in cuts) * u.size > _WORK:
+            break
     least = min(rule.value for rule in rules)
     # the rule by switches has the fewest parts
     chosen = rules[0] if rules[0].value <= least + _NEAT * scale else rules[1]

@@ -17,12 +17,12 @@ _POINTS = 600
 def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
     """The predictive law, coloured by signal, with Eve's thresholds; the bracket is the title."""
     ax = lt.axes(ax, 6.4, 3.8)
-    rule, problem = found.rule, found.problem
+    rule, model = found.rule, found.model
     used = rule.used
     colours = pt.signal_colours(len(used))
     names = [f"release {lt.drawable(rule.signals[s], 30, 1)}" for s in used]
     if rule.discrete:
-        mass = problem.likelihood.mixture(problem.points.weights, rule.edges)
+        mass = model.likelihood.mixture(model.points.weights, rule.edges)
         seen = mass > 1e-4 * mass.max()
         bottom = np.zeros(len(mass))
         for colour, name, s in zip(colours, names, used, strict=True):
@@ -31,16 +31,16 @@ def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
             bottom += part
         ax.set_ylabel("probability")
     else:
-        ends = problem.edges[1:-1]
+        ends = found.problem.edges[1:-1]
         x = np.linspace(ends[0] - 0.1 * np.ptp(ends), ends[-1] + 0.1 * np.ptp(ends), _POINTS)
-        density = problem.likelihood.mixture(problem.points.weights, x)
+        density = model.likelihood.mixture(model.points.weights, x)
         rows = rule(x)
         for colour, name, s in zip(colours, names, used, strict=True):
             ax.fill_between(x, density, where=rows[:, s] > 0.5, color=colour, lw=0, step="mid", label=name)
         ax.plot(x, density, color=pt.INK, lw=1)
         ax.set_ylabel("predictive density")
         ax.set_xlim(x[0], x[-1])
-    for eve in problem.eve_tasks:
+    for eve in model.eves:
         cuts = jumps(eve.loss)
         for k, c in enumerate(cuts):
             label = f"{lt.drawable(eve.name, 30, 1)}'s threshold" + ("s" if len(cuts) > 1 else "")

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError
 from bap_lp.model.display import Grid, Tabular
-from discretise.losses import names
-from discretise.models import GriddedProblem
+from discretise.losses import eve_slices, names
+from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
 from gaussian.numerics.uniforms import uniforms
 
@@ -32,7 +32,7 @@ class ScalarRule(Tabular):
     """P(signal | x): row k of `rows` for x in (edges[k-1], edges[k]], or for x = edges[k] if the data have atoms.
 
     Attributes:
-        problem: the model, on cells.
+        model: prior, likelihood and losses.
         edges: the ends of the intervals, or the atoms.
         rows: the probabilities of the signals.
         discrete: whether the data have atoms.
@@ -46,16 +46,21 @@ class ScalarRule(Tabular):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    problem: GriddedProblem
+    model: ScalarModel
     edges: Array
     rows: Array
     discrete: bool
     sent: Array
 
     @property
+    def problem(self) -> GriddedProblem:
+        """The model on cells."""
+        return self.model.problem
+
+    @property
     def decisions(self) -> Array:
         """Bob's decisions, which are the signals."""
-        return self.problem.bob_task[1]
+        return self.model.bob[1]
 
     @property
     def signals(self) -> tuple[str, ...]:
@@ -111,7 +116,7 @@ class ScalarRule(Tabular):
     def replies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The position of Bob's Bayes decision at each signal, and of each Eve's (a column per Eve)."""
         b = len(self.decisions)
-        groups = [slice(1 + b + g.start, 1 + b + g.stop) for g in self.problem.eve_groups]
+        groups = [slice(1 + b + g.start, 1 + b + g.stop) for g in eve_slices(self.model.eves)]
         eve = np.stack([self.sent[:, g].argmin(axis=1) for g in groups], axis=1)
         return self.sent[:, 1 : 1 + b].argmin(axis=1), eve
 
@@ -172,7 +177,7 @@ class ScalarRule(Tabular):
             raise InputError("size", size, "must be an integer >= 2")
         generator = np.random.default_rng(seed)
         bob_reply, eve_reply = self.replies()
-        (loss, grid), eves = self.problem.bob_task, self.problem.eve_tasks
+        (loss, grid), eves = self.model.bob, self.model.eves
         sums = np.zeros(5)
         for start in range(0, size, _BLOCK):
             count = min(_BLOCK, size - start)
@@ -187,13 +192,13 @@ class ScalarRule(Tabular):
         return PlayedRule(int(size), seed, sums / size)
 
     def _draw(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:
-        prior, given = self.problem.theta_prior, self.problem.likelihood.given
-        points = self.problem.points
+        prior, law, points = self.model.prior, self.model.likelihood, self.model.points
+        given = law.given
         if points.exact:
             theta = generator.choice(points.values, count, p=points.weights / points.weights.sum())
         else:
             theta = np.asarray(prior.rvs(count, random_state=generator), dtype=float)
-        if self.problem.likelihood.together is not None:
+        if law.together is not None:
             if self.discrete:  # rvs of scipy.stats would round atoms off the integers
                 return theta, np.asarray(given(theta).ppf(generator.random(count)), dtype=float)
             return theta, np.asarray(given(theta).rvs(count, random_state=generator), dtype=float)

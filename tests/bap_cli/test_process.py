@@ -1,5 +1,6 @@
 """`bap` as the shell sees it: exit codes, clean streams, interrupts, closed pipes, and what start-up loads."""
 
+import errno
 import json
 import os
 import pty
@@ -321,3 +322,54 @@ def test_long_computations_take_a_time_limit(command: str, capsys: pytest.Captur
         assert main([*command.split(), "--time-limit", limit]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert said in line
+
+
+def test_what_cannot_be_written_is_told_by_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk was told without a name, and a folder without permission by the name of a staged file."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        for command, name in (("report coin_toss -o r.html", "r.html"), ("solve coin_toss --out d", "d/problem.json")):
+            assert main(command.split()) == 2
+            assert capsys.readouterr().err == f"bap: {name}: No space left on device\n"
+    monkeypatch.setattr("os.access", lambda *_: False)
+    for command, place in (("report coin_toss -o r.html", "r.html"), ("solve coin_toss --out d", "d")):
+        assert main(command.split()) == 2
+        assert capsys.readouterr().err == f"bap: --out = '{place}' must be in a directory that you may write to\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_does_not_replace_what_it_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["examples", "coin_toss"]) == 0
+    Path("p.toml").write_text(capsys.readouterr().out)
+    assert main(["solve", "p.toml", "--out", "d"]) == 0
+    for read, out in (("p.toml", "p.toml"), ("d", "d/problem.json")):
+        before = Path(out).read_bytes()
+        capsys.readouterr()
+        assert main(["report", read, "-o", out]) == 2
+        assert capsys.readouterr().err == f"bap: --out = '{out}' must not be a file that is read\n"
+        assert Path(out).read_bytes() == before
+
+
+def test_a_message_about_a_very_long_name_is_short(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "x" * 10_000]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert len(line) < 2000
+
+
+def test_a_picture_is_silent_about_the_caches_of_matplotlib(tmp_path: Path) -> None:
+    """Without a home that can be written to matplotlib says so, in two lines on stderr."""
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "HOME": str(tmp_path / "file"), "MPLCONFIGDIR": str(tmp_path / "file" / "none")}
+    command = [*BAP, "plot", "coin_toss", "--kind", "channel", "-o", "m.svg"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -204,3 +204,12 @@ def test_columns_and_values_of_a_table_do_nothing_but_show(
     assert main(["microdata", "report", "m", "-o", "page.html", "--no-attackers"]) == 0
     assert _shows_all("".join(capsys.readouterr()))
     assert _shows_all((tmp_path / "page.html").read_text())
+
+
+@pytest.mark.parametrize("width", ["0", "1"])
+def test_a_terminal_of_no_width_is_no_error(
+    width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert main(["solve", "coin_toss"]) == 0
+    assert "R_A" in capsys.readouterr().out

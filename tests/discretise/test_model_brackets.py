@@ -13,6 +13,7 @@ from bap_lp import Conditions, InputError, Problem, compare, lambda_path, solve
 from discretise import Bracket, absolute, bracket, model, squared, zero_one
 from discretise.continuum.brackets import ModelBracket
 from discretise.continuum.data import _rest, law_of_data
+from discretise.model_files import model_from_dict
 from gaussian import GaussianModel, MeanEve
 
 TEST: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
@@ -212,7 +213,7 @@ def test_heavy_tails_are_integrated_as_long_as_the_risk_is_finite() -> None:
         eve_decisions=[0],
         theta_cells=10,
     )
-    law = law_of_data(problem)
+    law = law_of_data(problem.scalar)
     assert law.totals[3] == pytest.approx(4, abs=1e-9)
     assert law.errors(0.1) < 1e-9
 
@@ -439,3 +440,25 @@ def test_a_model_is_an_ordinary_problem_for_every_question() -> None:
     private = solve(cases, conditions=Conditions(max_leakage=1.5))
     assert private.value > best.value
     assert np.asarray(private.mechanism.channel, dtype=float).max(axis=0).sum() <= 1.5 + 1e-9
+
+
+def test_a_bracket_needs_no_cells(monkeypatch):
+    """Cells take most of the time of a law with many atoms, and a bracket does not use them."""
+    monkeypatch.setattr("discretise.models._Tables", None)
+    agent = {"loss": "0-1", "thresholds": [0.5]}
+    count = {"loss": "0-1", "thresholds": [400]}
+    laws = {"prior": {"name": "beta", "a": 2, "b": 3}, "likelihood": {"name": "binom", "n": 1000, "p": "theta"}}
+    loaded = model_from_dict({**laws, "bob": agent, "eve": count})
+    found = bracket(loaded.model, loaded.lam)
+    assert found.width < 1e-10
+
+
+def test_a_game_that_is_large_is_not_refined_to_the_last_digit(monkeypatch):
+    """A bracket of width 1e-6 is an answer; the next game would have taken minutes, and the model was refused."""
+    grid = np.linspace(-2, 2, 5).tolist()
+    problem = model(stats.norm(), stats.norm, "squared", "squared", bob_decisions=grid, eve_decisions=grid)
+    fine = bracket(problem, 0.3)
+    monkeypatch.setattr("discretise.continuum.optimum._WORK", 1e4)
+    rough = bracket(problem, 0.3)
+    assert fine.width < 1e-9 < rough.width < 1e-4
+    assert rough.lower <= fine.lower <= fine.upper <= rough.upper

@@ -61,14 +61,19 @@ def init_command(
         "knows": _names(knows, "--knows"),
         "publish": _names(publish, "--publish"),
     }
+    data = str(file)
+    if out is not None:
+        check_file(out)
+        if out.exists():
+            raise InputError("--out", str(out), "is there already, and may have been edited")
+        data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
+    with Progress("reading") as progress:
+        frame = read_table(file)
+        progress("looking at the columns")
+        text = proposal(frame, data, **given)
     if out is None:
-        sys.stdout.write(proposal(read_table(file), str(file), **given))
+        sys.stdout.write(text)
         return
-    check_file(out)
-    if out.exists():
-        raise InputError("--out", str(out), "is there already, and may have been edited")
-    data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
-    text = proposal(read_table(file), data, **given)
     write_files({out: text})
     for line in text.splitlines():
         if line.startswith(SEEN):
@@ -211,11 +216,13 @@ def release_command(
                 log, content = drawn(draw.source)
                 # noted before it can be seen: a run that is killed here is repeated by the next one
                 ledger.note(key, records, draw, content, log.records)
+                counts = ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key)
+                left = [] if draw.made is not None else list(_left(solution, *counts))
                 write_files({out: content})
     if seed is None:
         say_repeated(draw, "draw")
-        if draw.made is None:
-            _say_left(solution, ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key))
+        for words in left:
+            print(f"bap: warning: {words}", file=sys.stderr)
     if keep_order:
         words = "the records are in the order of the table: if they were sorted, their places tell what is hidden"
         print(f"bap: warning: {words}", file=sys.stderr)
@@ -234,19 +241,17 @@ def release_command(
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
 
 
-def _say_left(solution: Any, total: int, mine: int, elsewhere: int) -> None:
+def _left(solution: Any, total: int, mine: int, elsewhere: int) -> Iterator[str]:
     """What all draws of the ledger leave of Eve's risk, about a record that is in all of them."""
     from bap_sdc.records.release.composition import composed_risk
 
     if elsewhere:
-        words = f"{counted(elsewhere, 'draw')} from another mechanism may tell more about the same records"
-        print(f"bap: warning: {words}", file=sys.stderr)
+        yield f"{counted(elsewhere, 'draw')} from another mechanism may tell more about the same records"
     if total > 1:
         said = f"{total} draws of the same records"
         if mine < total:
             said = f"{total} draws of a record that is in all tables released from this folder"
-        words = risk_left(said, composed_risk(solution, 1)[0], *composed_risk(solution, total))
-        print(f"bap: warning: {words}", file=sys.stderr)
+        yield risk_left(said, composed_risk(solution, 1)[0], *composed_risk(solution, total))
 
 
 @app.command("audit")

@@ -79,7 +79,7 @@ def publish_command(
     from bap_sdc.records.release.kit import kit_files
 
     check_folder(out)
-    if out.exists() and folder.exists() and (out.samefile(folder) or folder.resolve() in out.resolve().parents):
+    if folder.resolve() in (out.resolve(), *out.resolve().parents):
         raise InputError("--out", str(out), "must not be in the folder of the study, which is confidential")
     check_ending(released, "--released")
     with Progress("reading") as progress:

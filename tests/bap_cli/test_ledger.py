@@ -125,6 +125,19 @@ def test_a_run_that_is_killed_before_the_file_is_there_is_repeated(
     assert len(lines()) == 3
 
 
+def test_a_new_draw_is_not_written_before_it_is_known_what_all_draws_leave(
+    solved: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert solved("t.csv", "-o", "a.csv")[0] == 0
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bap_sdc.records.release.composition.composed_risk", stop)
+    assert solved("t.csv", "-o", "b.csv", "--again")[0] == 130
+    assert not Path("b.csv").exists()
+
+
 def test_records_that_another_mechanism_released_are_not_drawn_again_by_accident(solved: Run, run: Run) -> None:
     solved("t.csv", "-o", "a.csv")
     Path("study.toml").write_text(STUDY.replace("lambda = 2", "lambda = 0"))

@@ -52,7 +52,7 @@ def proposal(
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     seen = look_at(frame, data)
-    hers, known, published, price = _chosen(frame, seen, data, secret, knows, publish)
+    hers, known, published, price, study = _chosen(frame, seen, data, secret, knows, publish)
     used = list(dict.fromkeys((*published, hers, *known)))
     lines = [
         f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",
@@ -78,7 +78,7 @@ def proposal(
         f"knows = [{', '.join(_quoted(c.name) for c in known)}]  # columns she has already",
         *([f"loss = {_square(hers.levels)}  # row: truth, column: guess"] if hers.levels <= FEW + 1 else []),
         "weight = 1",
-        *_prior(_study(frame, seen, hers, known, published, data)),
+        *_prior(study),
     ]
     for column in [c for c in seen.columns if c in used and _options(c)]:
         lines.append(f"[columns.{_key(column.name)}]")
@@ -125,9 +125,9 @@ def _prior(study: Study) -> list[str]:
 def _chosen(
     frame: Any, seen: Findings, source: str, secret: str | None, knows: Sequence[str] | None,
     publish: Sequence[str] | None,
-) -> tuple[Found, list[Found], list[Found], str]:  # fmt: skip
+) -> tuple[Found, list[Found], list[Found], str, Study]:  # fmt: skip
     """Secret, known and published columns and lambda such that the study can be solved, with fewer known columns if
-    need be."""
+    need be; and the study."""
     asked = {"--knows": knows or (), "--publish": publish or ()}
     given = {option: [_named(seen, name, option, source) for name in names] for option, names in asked.items()}
     usable = [c for c in seen.columns if c.usable]
@@ -145,9 +145,10 @@ def _chosen(
     for count in range(max(most, 0), -1, -1):
         known = ranked[:count] if knows is None else given["--knows"]
         published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest)
-        if _calibrates(_study(frame, seen, hers, known, published, source)):
-            return hers, known, published, '"calibrated"'
-    return hers, known, published, "1"
+        study = _study(frame, seen, hers, known, published, source)
+        if _calibrates(study):
+            return hers, known, published, '"calibrated"', study
+    return hers, known, published, "1", study
 
 
 def _published(columns: Sequence[Found]) -> list[Found]:

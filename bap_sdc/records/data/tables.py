@@ -119,14 +119,14 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
             records.append(cells)
     except csv.Error as error:
         raise InputError(f"{source}: line {lines.line_num}", None, f"is not CSV: {error}") from None
-    names = [_QUOTED.sub("", name) for name in names]
+    names = [meant(name) for name in names]
     if len(names) > 1 and not names[0].strip() and "rownames" not in names:
         names[0] = "rownames"  # R and pandas write row names without a heading
     check_names(names, source)
     columns = zip(*records, strict=True) if records else [()] * len(names)
     none = dict.fromkeys(MISSING)
     data = {
-        name: pandas.array([none.get(c, c) if c[:1] != "'" else _QUOTED.sub("", c) for c in cells], dtype="str")
+        name: pandas.array([none.get(c, c) if c[:1] != "'" else meant(c) for c in cells], dtype="str")
         for name, cells in zip(names, columns, strict=True)
     }
     frame = pandas.DataFrame(data)
@@ -150,18 +150,24 @@ def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") 
     if is_parquet(path):
         frame.to_parquet(out, index=False)
     else:
-        shown = frame.rename(columns=_harmless).apply(_harmless_cells)
+        shown = frame.rename(columns=harmless).apply(_harmless_cells)
         mark = "\t" if Path(path).suffix.lower() == ".tsv" else separator
         shown.to_csv(out, index=False, sep=mark, lineterminator="\n", encoding="utf-8")
     return out.getvalue()
 
 
 def _harmless_cells(cells: Any) -> Any:
-    odd = {cell: quoted for cell in cells.unique() if (quoted := _harmless(cell)) is not cell}
+    odd = {cell: quoted for cell in cells.unique() if (quoted := harmless(cell)) is not cell}
     return cells.astype(object).map(lambda cell: odd.get(cell, cell)) if odd else cells
 
 
-def _harmless(cell: Any) -> Any:
+def meant(cell: str) -> str:
+    """A cell without the apostrophe that makes it harmless."""
+    return _QUOTED.sub("", cell)
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula."""
     if not isinstance(cell, str) or not _FORMULA.match(cell) or _NEGATIVE.fullmatch(cell):
         return cell
     return f"'{cell}"

@@ -30,6 +30,7 @@ from bap_lp.files.documents import dumps, read_document, source_name
 from bap_lp.model.display import clean, counted
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
+from bap_sdc.records.data.tables import harmless
 from bap_sdc.records.release.pram import pram_text
 from bap_sdc.records.release.published import PublishedChannel
 
@@ -187,10 +188,11 @@ def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, ke
     writer.writerow(["column", "level", "what was done"])
     for (name, values), share in zip(channel.levels.items(), solution.changed, strict=True):
         words = f"cells are changed at random: {float(share):.1%} of them in expectation" if share else "unchanged"
-        writer.writerows([name, "" if v is None else v, words] for v in values)
+        writer.writerows([harmless(name), "" if v is None else harmless(v), words] for v in values)
     for name in kept:
         if name in frame.columns:
-            writer.writerows([name, v, "released as it is"] for v in sorted({str(v) for v in frame[name].dropna()}))
+            levels = sorted({str(v) for v in frame[name].dropna()})
+            writer.writerows([harmless(name), harmless(v), "released as it is"] for v in levels)
     return out.getvalue()
 
 

@@ -21,6 +21,7 @@ from bap_lp.files.documents import read_bytes, source_name
 from bap_lp.model.display import Displayed
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, InputError, number, text
+from bap_sdc.records.data.tables import harmless, meant
 from bap_sdc.records.release.channel_risks import ChannelRisks, channel_risks
 from bap_sdc.records.release.channels import ColumnChannel, identity
 
@@ -46,7 +47,7 @@ def read_pram(path: str | os.PathLike[str], column: Column) -> Array:
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise InputError(where, None, "must have a header, and as many cells in every row")
     labels = [name.strip() for name in column.labels]
-    names = [name.strip() for name in rows[0][1:]], [row[0].strip() for row in rows[1:]]
+    names = [meant(name.strip()) for name in rows[0][1:]], [meant(row[0].strip()) for row in rows[1:]]
     for what, found in zip(("column", "row"), names, strict=True):
         for name in found:
             if name not in labels or found.count(name) > 1:
@@ -72,11 +73,13 @@ def read_pram(path: str | os.PathLike[str], column: Column) -> Array:
 
 
 def pram_text(labels: Sequence[str], matrix: Any) -> str:
-    """The CSV text of a matrix; in R: `as.matrix(read.csv(file, row.names = 1, check.names = FALSE))`."""
+    """The CSV text of a matrix; in R: `as.matrix(read.csv(file, row.names = 1, check.names = FALSE))`. Levels are
+    written as the released file has them."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["", *labels])
-    for name, row in zip(labels, np.asarray(matrix).tolist(), strict=True):
+    names = [harmless(name) for name in labels]
+    writer.writerow(["", *names])
+    for name, row in zip(names, np.asarray(matrix).tolist(), strict=True):
         writer.writerow([name, *(repr(float(v)) for v in row)])
     return out.getvalue()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 
 from bap_cli.main import main
 from bap_sdc import Eve, PublishedChannel, Study, estimates, read_table
+from bap_sdc.records.data.tables import table_bytes
 from bap_sdc.records.release.kit import disclosed_channel, kit_files
+from bap_sdc.records.release.pram import read_pram
 
 STUDY = """
 title = "A survey"
@@ -139,8 +142,28 @@ def test_a_file_that_was_not_drawn_is_not_published(place: Path, capsys: pytest.
 
 def test_a_kit_does_not_go_into_the_confidential_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("D/kit").mkdir()
-    assert main(["microdata", "publish", "D", "--released", "out.csv", "-o", "D/kit"]) == 2
-    assert "must not be in the folder of the study" in capsys.readouterr().err
+    Path("link").symlink_to("D")
+    for out in ("D/kit", "D/new", "D/new/kit", "link/new", "D", "link"):
+        assert main(["microdata", "publish", "D", "--released", "out.csv", "-o", out]) == 2
+        assert "must not be in the folder of the study" in capsys.readouterr().err
+    assert not Path("D/new").exists()
+
+
+def test_no_file_of_a_kit_has_a_cell_that_a_spreadsheet_runs(tmp_path: Path) -> None:
+    frame = people().rename(columns={"pay": "=pay", "age": "+age"})
+    frame["job"] = frame["job"].replace({"clerk": "=cmd|' /C calc'!A0", "baker": "@SUM(1)", "painter": "-2+3"})
+    study = Study(frame, {"=pay": "0-1", "job": "0-1"}, [Eve("ill", knows=["+age"])])
+    solution = study.solve(0)
+    released = solution.release(frame, keep=["+age"], seed=1)
+    files = kit_files(solution, table_bytes(released, "a.csv"), released, kept=["+age"])
+    tables = {name: content.decode() for name, content in files.items() if name.endswith(".csv")}
+    assert {"codebook.csv", "pd_job.csv", "pd__pay.csv", "released.csv"} == {*tables}
+    for text in tables.values():
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+        assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@")]
+    assert "'=cmd" in tables["pd_job.csv"]
+    (tmp_path / "pd.csv").write_text(tables["pd_job.csv"])
+    assert (read_pram(tmp_path / "pd.csv", study["job"]) == np.eye(4, dtype=int)).all()
 
 
 def test_rows_of_few_records_say_that_nothing_changes() -> None:

@@ -19,7 +19,7 @@ from bap_lp.files.documents import dumps
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
-from bap_lp.proof.conflict import ConflictError
+from bap_lp.proof.certificate import ConflictError
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.rational import InputError, public
 

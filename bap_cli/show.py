@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
     from bap_lp.proof.certificate import Certificate
-    from bap_lp.questions.optimum.costs import ConditionCost
+    from bap_lp.questions.optimum.conditioned import ConditionCost
     from bap_lp.questions.optimum.solution import Solution
     from bap_lp.releases import Comparison
 

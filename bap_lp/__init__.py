@@ -9,117 +9,72 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bap_lp import plots, releases
-    from bap_lp.engines.game.blocks import array_blocks, parquet_blocks
-    from bap_lp.engines.game.chunks import solve_chunks
-    from bap_lp.files.bundles import load_bundle, save_bundle
-    from bap_lp.files.certificates import load_certificate, save_certificate
-    from bap_lp.files.mechanisms import load_mechanism, save_mechanism
-    from bap_lp.files.problems import load_problem, save_problem
-    from bap_lp.model.agents import Agent, minimum_of
-    from bap_lp.model.calibration import calibrate
-    from bap_lp.model.composition import composed
-    from bap_lp.model.evaluated import Evaluation
-    from bap_lp.model.evaluation import evaluate
-    from bap_lp.model.informed import informed
-    from bap_lp.model.mechanism import Mechanism
-    from bap_lp.model.problem import MergedProblem, Problem
-    from bap_lp.model.risks import Risks
-    from bap_lp.notions.conditions import Conditions
-    from bap_lp.program.prior_set import PriorSet
-    from bap_lp.proof.binding import verify_mechanism
-    from bap_lp.proof.certificate import Certificate, Verdict
-    from bap_lp.proof.checking import verify, verify_robust, verify_tiers
-    from bap_lp.proof.conflict import ConflictError
-    from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy
-    from bap_lp.questions.convex.quadratic import quadratic
-    from bap_lp.questions.optimum.costs import condition_costs
-    from bap_lp.questions.optimum.solution import Solution
-    from bap_lp.questions.optimum.solving import solve
-    from bap_lp.questions.path.bracketed import BracketedPath, bracketed_path
-    from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
-    from bap_lp.questions.path.frontier import chooses, corner, excess, frontier, sdc
-    from bap_lp.questions.path.pieces import lambda_path
-    from bap_lp.questions.robust import rank_worst_case, robust
-    from bap_lp.questions.sensitivity import sensitivity
-    from bap_lp.questions.sweeps import sweep
-    from bap_lp.questions.tiers import tiers
-    from bap_lp.questions.uniqueness import uniqueness
-    from bap_lp.rational import InputError
-    from bap_lp.releases import compare
-    from bap_lp.releases.families import Family, randomised_response_family
-
-__all__ = [
-    "Agent",
-    "BracketedPath",
-    "Certificate",
-    "Conditions",
-    "ConflictError",
-    "EpsilonPath",
-    "Evaluation",
-    "Family",
-    "InputError",
-    "Mechanism",
-    "MergedProblem",
-    "PriorSet",
-    "Problem",
-    "Risks",
-    "Solution",
-    "Verdict",
-    "array_blocks",
-    "bracketed_path",
-    "calibrate",
-    "chooses",
-    "compare",
-    "composed",
-    "condition_costs",
-    "corner",
-    "epsilon_path",
-    "evaluate",
-    "excess",
-    "frontier",
-    "informed",
-    "lambda_path",
-    "load_bundle",
-    "load_certificate",
-    "load_mechanism",
-    "load_problem",
-    "minimum_of",
-    "parquet_blocks",
-    "plots",
-    "quadratic",
-    "randomised_response_family",
-    "rank_worst_case",
-    "releases",
-    "robust",
-    "save_bundle",
-    "save_certificate",
-    "save_mechanism",
-    "save_problem",
-    "sdc",
-    "sensitivity",
-    "solve",
-    "solve_chunks",
-    "sweep",
-    "tiers",
-    "to_cvxpy",
-    "uniqueness",
-    "verify",
-    "verify_mechanism",
-    "verify_robust",
-    "verify_tiers",
-]
+    from bap_lp import plots as plots
+    from bap_lp import releases as releases
+    from bap_lp.engines.game.blocks import array_blocks as array_blocks
+    from bap_lp.engines.game.blocks import parquet_blocks as parquet_blocks
+    from bap_lp.engines.game.chunks import solve_chunks as solve_chunks
+    from bap_lp.files.bundles import load_bundle as load_bundle
+    from bap_lp.files.bundles import save_bundle as save_bundle
+    from bap_lp.files.certificates import load_certificate as load_certificate
+    from bap_lp.files.certificates import save_certificate as save_certificate
+    from bap_lp.files.mechanisms import load_mechanism as load_mechanism
+    from bap_lp.files.mechanisms import save_mechanism as save_mechanism
+    from bap_lp.files.problems import load_problem as load_problem
+    from bap_lp.files.problems import save_problem as save_problem
+    from bap_lp.model.agents import Agent as Agent
+    from bap_lp.model.agents import minimum_of as minimum_of
+    from bap_lp.model.calibration import calibrate as calibrate
+    from bap_lp.model.composition import composed as composed
+    from bap_lp.model.evaluated import Evaluation as Evaluation
+    from bap_lp.model.evaluation import evaluate as evaluate
+    from bap_lp.model.informed import informed as informed
+    from bap_lp.model.mechanism import Mechanism as Mechanism
+    from bap_lp.model.problem import MergedProblem as MergedProblem
+    from bap_lp.model.problem import Problem as Problem
+    from bap_lp.model.risks import Risks as Risks
+    from bap_lp.notions.conditions import Conditions as Conditions
+    from bap_lp.program.prior_set import PriorSet as PriorSet
+    from bap_lp.proof.binding import verify_mechanism as verify_mechanism
+    from bap_lp.proof.certificate import Certificate as Certificate
+    from bap_lp.proof.certificate import ConflictError as ConflictError
+    from bap_lp.proof.certificate import Verdict as Verdict
+    from bap_lp.proof.checking import verify as verify
+    from bap_lp.proof.checking import verify_robust as verify_robust
+    from bap_lp.proof.checking import verify_tiers as verify_tiers
+    from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy as to_cvxpy
+    from bap_lp.questions.convex.quadratic import quadratic as quadratic
+    from bap_lp.questions.optimum.conditioned import condition_costs as condition_costs
+    from bap_lp.questions.optimum.solution import Solution as Solution
+    from bap_lp.questions.optimum.solving import solve as solve
+    from bap_lp.questions.path.bracketed import BracketedPath as BracketedPath
+    from bap_lp.questions.path.bracketed import bracketed_path as bracketed_path
+    from bap_lp.questions.path.epsilon import EpsilonPath as EpsilonPath
+    from bap_lp.questions.path.epsilon import epsilon_path as epsilon_path
+    from bap_lp.questions.path.frontier import chooses as chooses
+    from bap_lp.questions.path.frontier import corner as corner
+    from bap_lp.questions.path.frontier import excess as excess
+    from bap_lp.questions.path.frontier import frontier as frontier
+    from bap_lp.questions.path.frontier import sdc as sdc
+    from bap_lp.questions.path.pieces import lambda_path as lambda_path
+    from bap_lp.questions.robust import rank_worst_case as rank_worst_case
+    from bap_lp.questions.robust import robust as robust
+    from bap_lp.questions.sensitivity import sensitivity as sensitivity
+    from bap_lp.questions.sweeps import sweep as sweep
+    from bap_lp.questions.tiers import tiers as tiers
+    from bap_lp.questions.uniqueness import uniqueness as uniqueness
+    from bap_lp.rational import InputError as InputError
+    from bap_lp.releases import compare as compare
+    from bap_lp.releases.families import Family as Family
+    from bap_lp.releases.families import randomised_response_family as randomised_response_family
 
 _MODULES = {
-    "notions.conditions": "Conditions",
-    "questions.convex.cvxpy_bridge": "to_cvxpy",
-    "questions.convex.quadratic": "quadratic",
+    "engines.game.blocks": "array_blocks parquet_blocks",
+    "engines.game.chunks": "solve_chunks",
     "files.bundles": "load_bundle save_bundle",
     "files.certificates": "load_certificate save_certificate",
     "files.mechanisms": "load_mechanism save_mechanism",
     "files.problems": "load_problem save_problem",
-    "engines.game.blocks": "array_blocks parquet_blocks",
-    "engines.game.chunks": "solve_chunks",
     "model.agents": "Agent minimum_of",
     "model.calibration": "calibrate",
     "model.composition": "composed",
@@ -129,28 +84,31 @@ _MODULES = {
     "model.mechanism": "Mechanism",
     "model.problem": "MergedProblem Problem",
     "model.risks": "Risks",
+    "notions.conditions": "Conditions",
+    "program.prior_set": "PriorSet",
+    "proof.binding": "verify_mechanism",
+    "proof.certificate": "Certificate ConflictError Verdict",
+    "proof.checking": "verify verify_robust verify_tiers",
+    "questions.convex.cvxpy_bridge": "to_cvxpy",
+    "questions.convex.quadratic": "quadratic",
+    "questions.optimum.conditioned": "condition_costs",
+    "questions.optimum.solution": "Solution",
+    "questions.optimum.solving": "solve",
     "questions.path.bracketed": "BracketedPath bracketed_path",
     "questions.path.epsilon": "EpsilonPath epsilon_path",
     "questions.path.frontier": "chooses corner excess frontier sdc",
     "questions.path.pieces": "lambda_path",
-    "questions.optimum.costs": "condition_costs",
     "questions.robust": "rank_worst_case robust",
-    "questions.optimum.solution": "Solution",
-    "questions.optimum.solving": "solve",
-    "questions.tiers": "tiers",
-    "program.prior_set": "PriorSet",
-    "proof.binding": "verify_mechanism",
-    "proof.certificate": "Certificate Verdict",
-    "proof.checking": "verify verify_robust verify_tiers",
-    "proof.conflict": "ConflictError",
     "questions.sensitivity": "sensitivity",
+    "questions.sweeps": "sweep",
+    "questions.tiers": "tiers",
     "questions.uniqueness": "uniqueness",
     "rational": "InputError",
     "releases": "compare",
     "releases.families": "Family randomised_response_family",
-    "questions.sweeps": "sweep",
 }
 _HOMES = {name: f"bap_lp.{module}" for module, names in _MODULES.items() for name in names.split()}
+__all__ = sorted([*_HOMES, "plots", "releases"])
 
 
 def __getattr__(name: str) -> Any:

@@ -24,9 +24,8 @@ from typing import Any
 
 from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, tiers, verify_standalone
 from bap_lp.files.bundles import FILES, MANIFEST, Bundle, bundle_files
-from bap_lp.files.canonical import kind_of
 from bap_lp.files.certificates import certificate_from_dict
-from bap_lp.files.problems import problem_from_dict
+from bap_lp.files.problems import kind_of, problem_from_dict
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Agent
 from bap_lp.proof.certificate import reported

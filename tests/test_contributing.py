@@ -54,7 +54,7 @@ def test_every_file_that_is_named_is_there() -> None:
     ("path", "words"),
     [
         ("bap_lp/releases/library.py", ["RELEASES"]),
-        ("bap_lp/releases/tuned.py", ["BEST"]),
+        ("bap_lp/releases/comparison.py", ["BEST"]),
         ("bap_lp/releases/families.py", ["class Family"]),
         ("bap_sdc/count_tables/protections.py", ["class Protection", "USUAL", "RELEASE_KEYS"]),
         ("tests/test_colours.py", ["PICTURES"]),

@@ -19,13 +19,13 @@ from bap_cli.show import channel, check_command
 from bap_cli.terminal import console, plain_table, put, say, short
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.demands import other_several
 from bap_lp.files.documents import dumps, source_name
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import both, clean, equals, fraction
 from bap_lp.program.several import tiers_of
+from bap_lp.proof.binding import other_several
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.checking import verify
 from bap_lp.questions.tiers import TierSolution

@@ -16,7 +16,7 @@ from bap_cli.terminal import told
 from bap_lp.model.display import clean, decimal, equals, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.questions.optimum.costs import condition_costs
+from bap_lp.questions.optimum.conditioned import condition_costs
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.questions.sensitivity import Interval, sensitivity

@@ -185,7 +185,7 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import costs_in_words
-    from bap_lp.questions.optimum.costs import condition_costs
+    from bap_lp.questions.optimum.conditioned import condition_costs
 
     if best.conditions is None:
         return None

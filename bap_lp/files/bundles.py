@@ -27,13 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.arguments import checked
-from bap_lp.files.canonical import canonical_problem, kind_of, normal
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
-from bap_lp.files.demands import other_demands, other_priors, other_several
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
-from bap_lp.files.problems import ProblemFile, problem_document
+from bap_lp.files.problems import ProblemFile, canonical_problem, kind_of, normal, problem_document
 from bap_lp.files.tables import long_number
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import Displayed
@@ -42,7 +40,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.several import tier_views
-from bap_lp.proof.binding import verify_mechanism
+from bap_lp.proof.binding import other_demands, other_priors, other_several, verify_mechanism
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.rational import InputError, field_of, number, public, text
 

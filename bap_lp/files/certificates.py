@@ -41,8 +41,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.prior_set import PRIOR_KEYS
 from bap_lp.proof.cases import Case
-from bap_lp.proof.certificate import Certificate
-from bap_lp.proof.conflict import ConflictError
+from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.rational import EXACT, Array, InputError, public, text
 
 _LIST: dict[str, Any] = {"type": "array"}

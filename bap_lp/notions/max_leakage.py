@@ -16,8 +16,8 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
 from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.min_eve_risk import NumberLimit
 from bap_lp.notions.reading import figure, told
+from bap_lp.notions.risk_limits import NumberLimit
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from bap_lp.notions.base import Notion
-from bap_lp.notions.beliefs import Obedience
-from bap_lp.notions.delta import ApproximatePrivacy
-from bap_lp.notions.deterministic import Deterministic
-from bap_lp.notions.independent_of import Independence
-from bap_lp.notions.margin import Margin
-from bap_lp.notions.max_bob_risk import BobCap
+from bap_lp.notions.combinatorial import Deterministic, MaxSignals
 from bap_lp.notions.max_information import MaxInformation
 from bap_lp.notions.max_leakage import MaximalLeakage
-from bap_lp.notions.max_signals import MaxSignals
-from bap_lp.notions.min_eve_risk import EveFloor
-from bap_lp.notions.posterior_caps import PosteriorCaps
-from bap_lp.notions.posterior_ratio import PosteriorRatios
-from bap_lp.notions.privacy import Privacy
+from bap_lp.notions.obedience import Margin, Obedience
+from bap_lp.notions.posteriors import Independence, PosteriorCaps, PosteriorRatios
+from bap_lp.notions.privacy import ApproximatePrivacy, Privacy
 from bap_lp.notions.pufferfish import Pufferfish
+from bap_lp.notions.risk_limits import BobCap, EveFloor
 from bap_lp.notions.signal_floor import SignalFloor
 
 _KINDS: tuple[type[Notion], ...] = (

@@ -2,7 +2,6 @@
 
 from bap_lp.plots.cards import signal_cards
 from bap_lp.plots.channels import channel_heatmap
-from bap_lp.plots.epsilon import value_of_epsilon
-from bap_lp.plots.maps import risk_utility_map, value_of_lambda
+from bap_lp.plots.maps import risk_utility_map, value_of_epsilon, value_of_lambda
 
 __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_epsilon", "value_of_lambda"]

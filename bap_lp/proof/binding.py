@@ -1,4 +1,4 @@
-"""The mechanism that a certificate is about: whether a channel is the one that was proved.
+"""What a certificate is about: whether a channel is the one that was proved, and the demands are those that were made.
 
 A mechanism belongs to a certificate if its states are those of the problem, its signals have the names of the signals
 of the proof, and its probabilities are those of the proof. Signals that are never sent may be left out. Without
@@ -9,6 +9,7 @@ decision of Bob are then pooled and compared, and R_A of the finer mechanism is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
+from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import NoProof
 from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.lowering import signals_of
+from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, ends_of
 from bap_lp.proof.checking import verify
 from bap_lp.proof.statement import numbers_of
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
+from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
 @checked
@@ -135,3 +138,78 @@ def _finer(problem: Problem, mechanism: Mechanism, certificate: Certificate, fin
     if value - bound > EXACT.number(certificate.gap):
         return Verdict(False, "the mechanism has another R_A than the one that is proved", verdict.value)
     return verdict
+
+
+def other_lambda(asked: Any, proved: Any) -> str:
+    """How the lambda of a certificate differs from the one asked for, or ""."""
+    same = float(asked) == proved if isinstance(proved, float) else EXACT.number(asked) == EXACT.number(proved)
+    return "" if same else f"it is about lambda = {text(proved)}, not {text(asked)}"
+
+
+def other_several(
+    problems: Sequence[Problem],
+    lams: Sequence[Any],
+    weights: Sequence[Any],
+    conditions: Sequence[Conditions | None],
+    certificate: Certificate,
+) -> str:
+    """How the demands of a certificate of scenarios or tiers differ from these, or ""."""
+    if len(lams) != len(certificate.lams) or len(weights) != len(certificate.tier_weights):
+        return f"the certificate is about another number of {certificate.kind}"
+    wrong = []
+    supposed = certificate.conditions_of or [Conditions()] * len(problems)
+    for problem, lam, asked, price, own in zip(problems, lams, conditions, certificate.lams, supposed, strict=True):
+        wrong.append(other_demands(problem, lam, asked, replace(certificate, lams=(price,), conditions=own)))
+    for asked, proved in zip(weights, certificate.tier_weights, strict=True):
+        wrong.append(other_lambda(asked, proved).replace("lambda", "weight"))
+    return "; ".join(filter(None, wrong))
+
+
+def other_demands(problem: Problem, lam: Any, conditions: Conditions | None, certificate: Certificate) -> str:
+    """How the demands of a certificate differ from these, or ""."""
+    wrong = [other_lambda(lam, certificate.lam)]
+    try:
+        certificate.conditions.demands(problem.exactly)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    asked, supposed = _stated(problem, conditions), _stated(problem, certificate.conditions)
+    for name in sorted(asked.keys() | supposed.keys()):
+        if asked.get(name) != supposed.get(name):
+            theirs = "does not keep" if name not in supposed else "supposes another"
+            wrong.append(f"it {theirs} {name}" if name in asked else f"it supposes {name}, which is not demanded")
+    return "; ".join(filter(None, wrong))
+
+
+def other_priors(asked: PriorSet | None, certificate: Certificate) -> str:
+    """How the set of priors of a certificate differs from the one asked for, or ""."""
+    if asked is None or certificate.priors is None:
+        same = asked is None and certificate.priors is None
+        return "" if same else f"it is about {'one prior' if asked is not None else 'a set of priors'}"
+    return "" if asked == certificate.priors else "it is about another set of priors"
+
+
+def not_demanded(problem: Problem, asked: Conditions | None, supposed: Conditions) -> str:
+    """What some conditions suppose beyond those that are demanded, or ""; a list may suppose some of its entries."""
+    try:
+        supposed.demands(problem.exactly)
+    except InputError as error:
+        return f"its conditions do not fit the problem: {error}"
+    demanded, wrong = _stated(problem, asked), []
+    for name, value in _stated(problem, supposed).items():
+        known: Any = demanded.get(name)
+        lists = isinstance(value, (list, tuple)) and isinstance(known, (list, tuple))
+        if not (known == value or (lists and all(part in known for part in value))):
+            wrong.append(f"it supposes {name}, which is not demanded")
+    return "; ".join(wrong)
+
+
+def _stated(problem: Problem, conditions: Conditions | None) -> dict[str, Any]:
+    """The conditions that are set, whatever way they are written."""
+    given = {} if conditions is None else conditions.given()
+    if "neighbours" in given:
+        places = {name: k for k, name in enumerate(problem.states)}
+        pairs = (tuple(places.get(x, x) for x in pair) for pair in given["neighbours"])
+        given["neighbours"] = sorted({(min(x, y), max(x, y)) for x, y in pairs if x != y})
+    if "metric" in given:
+        given["metric"] = {(x, y): d for x, row in enumerate(given["metric"]) for y, d in enumerate(row) if x != y}
+    return given

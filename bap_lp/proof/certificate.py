@@ -6,6 +6,10 @@ goes. With a gap of zero between them the channel is optimal, and otherwise it i
 no tolerances: a problem in floats is read as the fractions its floats are, and its certificate is rational too.
 
 Both ends without conditions are computed here, and all others in `checking`; `reported` says how results state them.
+
+Conditions that no mechanism meets are refused with what is in conflict, what could be reached, and the proof. With cost
+and prices zero the bound of the program lies below zero for every channel that meets the conditions. If it is positive,
+there is no such channel. The proof is a certificate of kind "conflict", which `verify` checks.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, compact
 from bap_lp.program.finish import priced
-from bap_lp.rational import EXACT, Array, ReadOnly, float_above, float_below, is_exact, lifted, public
+from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, float_below, is_exact, lifted, public
 
 if TYPE_CHECKING:
     from bap_lp.program.prior_set import PriorSet
@@ -244,3 +248,37 @@ def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tupl
 
 def nearest(value: Any) -> float:
     return float(value) if abs(value) < _HUGE else math.inf if value > 0 else -math.inf
+
+
+class ConflictError(InputError):
+    """Conditions that no mechanism meets.
+
+    `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
+    `proof` has the multipliers that prove the conflict; it is None in the rare cases where the multipliers found in
+    floats do not prove it.
+
+    Args:
+        field: the condition that is named first.
+        value: the number demanded.
+        rule: why it cannot be met.
+
+    Attributes:
+        conflict: the labels of conditions that cannot hold together, while they can if any of them is left out.
+            Where deterministic or max_signals is given, a condition is also listed if the search without it was given
+            up, at its limit of nodes or of time.
+
+    >>> from bap_lp import Conditions, ConflictError, Problem, solve, verify
+    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+    >>> try:
+    ...     solve(coin, conditions=Conditions(min_eve_risk="3/4", max_bob_risk="3/10"))
+    ... except ConflictError as error:
+    ...     print(error.conflict, bool(verify(coin, error.proof)))
+    ('min_eve_risk', 'max_bob_risk') True
+    """
+
+    conflict: tuple[str, ...] = ()
+    proof: Certificate | None = None
+
+    @property
+    def attainable(self) -> dict[str, Any]:
+        return dict(self.__dict__.get("nearest", {}))

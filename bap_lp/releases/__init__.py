@@ -1,6 +1,15 @@
 """The usual releases: a problem comes in, a `Mechanism`, a `Family` or a `Comparison` goes out."""
 
-from bap_lp.releases.comparison import Comparison, Row, compare, meets
+from bap_lp.releases.comparison import (
+    BEST,
+    RATIOS,
+    Comparison,
+    Row,
+    best_randomised_response,
+    best_truncated_geometric,
+    compare,
+    meets,
+)
 from bap_lp.releases.families import (
     Family,
     hidden_mixture,
@@ -21,7 +30,6 @@ from bap_lp.releases.library import (
     synthetic,
     truncated_geometric,
 )
-from bap_lp.releases.tuned import BEST, RATIOS, best_randomised_response, best_truncated_geometric
 
 __all__ = [
     "BEST",

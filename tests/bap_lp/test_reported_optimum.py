@@ -32,7 +32,7 @@ from bap_lp import (
 )
 from bap_lp import verify_standalone as standalone
 from bap_lp.files.problems import problem_document, problem_from_dict
-from bap_lp.questions.optimum.costs import shadow_prices
+from bap_lp.questions.optimum.conditioned import shadow_prices
 
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
 MIXED = Problem(

@@ -39,9 +39,8 @@ from bap_lp.notions.reading import plain
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.cases import Case
-from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.proof.checking import verify
-from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.rational import EXACT, InputError, public, show, stated

@@ -26,8 +26,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.forecasts import ReportTangents, ToldProblem
-from bap_lp.proof.certificate import Certificate, reported
-from bap_lp.proof.conflict import ConflictError
+from bap_lp.proof.certificate import Certificate, ConflictError, reported
 from bap_lp.proof.statement import Statement, rounds
 from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, within_range

@@ -20,7 +20,7 @@ from bap_lp.engines.linear.optimum import LongWalk, optimum
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.notions.margin import Margin
+from bap_lp.notions.obedience import Margin
 from bap_lp.program.bound import Program
 from bap_lp.program.lowering import lowered, signals_of
 from bap_lp.rational import EXACT, Array

@@ -29,7 +29,7 @@ from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
-from bap_lp.proof.enumeration import best_deterministic, enumerable
+from bap_lp.proof.statement import best_deterministic, enumerable
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT, Array, lifted
 

@@ -19,9 +19,8 @@ from bap_lp.notions.conditions import Conditions, conditions_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair, priced
 from bap_lp.program.several import Audience, scenario_program, tier_program
-from bap_lp.proof.certificate import Certificate
+from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.proof.checking import verify
-from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.conflicts import any_channel, least_conflict, together
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 

@@ -25,9 +25,8 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
-from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.certificate import Certificate, ConflictError, Verdict
 from bap_lp.proof.checking import verify
-from bap_lp.proof.conflict import ConflictError
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import is_feasible, within_range
 from bap_lp.questions.optimum.solution import Solution

@@ -42,9 +42,16 @@ from bap_lp.proof.prior_proofs import refuse_beliefs
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
-from bap_lp.questions.prior_sets.blocks import Closed, Weighed, by_blocks
+from bap_lp.questions.prior_sets.blocks import (
+    Closed,
+    ExactOracle,
+    Weighed,
+    by_blocks,
+    float_oracle,
+    near_prior,
+    some_prior,
+)
 from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
-from bap_lp.questions.prior_sets.oracles import ExactOracle, float_oracle, near_prior, some_prior
 from bap_lp.rational import EXACT, Array, InputError, float_above, floats, public, taken
 from bap_lp.rational import stated as as_stated
 

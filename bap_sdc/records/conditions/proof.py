@@ -27,10 +27,10 @@ import numpy as np
 
 from bap_lp import verify
 from bap_lp.files.certificates import certificate_document
-from bap_lp.files.demands import other_demands
 from bap_lp.model.risks import Number
 from bap_lp.notions.base import LOOSE
 from bap_lp.program.lowering import SentSignals
+from bap_lp.proof.binding import other_demands
 from bap_lp.proof.certificate import Certificate, Verdict, reported
 from bap_lp.proof.statement import release_statement, statement_of
 from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, public, shown, text

@@ -1,23 +1,36 @@
-"""posterior_caps: P(A|s) <= at_most and P(A|s) >= at_least for every signal s; or P(A|s,z), for what an Eve knows.
+"""What a signal may say about events A: posteriors, multiplied by P(s), are rows of a cone (module `cone`).
 
-Multiplied by P(s) these are rows of a cone, g(x) = p(x) (1_A(x) - c) and p(x) (c - 1_A(x)); demand by demand, at_most
-before at_least. Where an Eve is named, P(A|s,z) is limited for every z that she may know: multiplied by P(s,z) it has
-p(x) k(z|x) in place of p(x), for her first z and then for the next. An event of probability zero has posterior zero at
-every signal.
+posterior_caps: P(A|s) <= at_most and P(A|s) >= at_least for every signal s; or P(A|s,z), for what an Eve knows. The
+rows are g(x) = p(x) (1_A(x) - c) and p(x) (c - 1_A(x)); demand by demand, at_most before at_least. Where an Eve is
+named, P(A|s,z) is limited for every z that she may know: multiplied by P(s,z) it has p(x) k(z|x) in place of p(x), for
+her first z and then for the next. An event of probability zero has posterior zero at every signal.
+posterior_ratio: P(A) / K <= P(A|s) <= K P(A), g(x) = p(x) (1_A(x) - K P(A)) and p(x) (P(A) - K 1_A(x)).
+independent_of: P(A|s) = P(A), g(x) = p(x) (1_A(x) - P(A)) and its negative.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
-from bap_lp.model.display import person
+from bap_lp.model.display import clean, person
 from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import Event, event_named, hundred, indicator, named, read_event, read_number
+from bap_lp.notions.reading import (
+    Event,
+    RatioBound,
+    event_named,
+    factor,
+    hundred,
+    indicator,
+    listed,
+    named,
+    read_event,
+    read_number,
+)
 from bap_lp.rational import EXACT, Array, InputError
 
 
@@ -91,3 +104,64 @@ class PosteriorCaps(SignalCone):
                     words = f"P({named(cap.event)} | {cap.seen}) must be {name.replace('_', ' ')} {getattr(cap, name)}"
                     for here in masses:
                         yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, here, c, sign, end)
+
+
+@dataclass(frozen=True)
+class PosteriorRatio(RatioBound):
+    """P(event | signal) / P(event) between 1/K and K, whatever the signal."""
+
+    event: Event = ()
+    required: ClassVar[str] = "event"
+
+    def read(self, field: str) -> Self:
+        return replace(super().read(field), event=read_event(self.event, f"{field}.event"))
+
+    def __str__(self) -> str:
+        return f"P({named(self.event)} | signal) within a factor {self.stated} of P({named(self.event)})"
+
+
+class PosteriorRatios(SignalCone):
+    name = "posterior_ratio"
+    kind = PosteriorRatio
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for one in given.posterior_ratio or ():
+            event = event_named(one.event)
+            yield f"No message changes the probability of {event} by more than a factor of {factor(one)}."
+
+    @classmethod
+    def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
+        p = problem.p
+        for k, one in enumerate(stated):
+            inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event"), one.ratio
+            share, label, words = p.dot(inside), f"{cls.name}[{k}]", f"{one}"
+            yield p * (inside - K * share), ConeRow(label, words, p * share, K, 1, K * 10**6)
+            yield p * (share - K * inside), ConeRow(label, words, p * inside, K, 1, K * 10**6)
+
+
+class Independence(SignalCone):
+    name = "independent_of"
+
+    @classmethod
+    def stated(cls, value: Any) -> tuple[Event, ...]:
+        events = listed(value, cls.name, "must be a list of events, each a list of states")
+        return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
+
+    @classmethod
+    def words(cls, name: str, value: Any) -> str:
+        return "signals independent of " + "; of ".join(clean(named(event)) for event in value)
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        for event in given.independent_of or ():
+            yield f"The messages tell nothing about whether the data are {event_named(event)}."
+
+    @classmethod
+    def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
+        for k, event in enumerate(stated):
+            inside = indicator(problem, event, f"{cls.name}[{k}]")
+            vector = problem.p * (inside - problem.p.dot(inside))
+            row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
+            yield vector, row
+            yield -vector, row

@@ -1,4 +1,8 @@
-"""min_eve_risk: R_E >= floor. One row, -sum t <= -floor, with Eve's risks t at the signals (or what she is told)."""
+"""Limits on one number: one row each, whose weight is its shadow price.
+
+min_eve_risk: R_E >= floor is -sum t <= -floor, with Eve's risks t at the signals (or what she is told).
+max_bob_risk: R_B <= cap is sum p(x) B(x,i_s) q[x,s] <= cap.
+"""
 
 from __future__ import annotations
 
@@ -71,3 +75,29 @@ class EveFloor(NumberLimit):
 
     def sieve(self, table: MapTable) -> Array:
         return table.eve + table.eve_error >= self.outmost(table)
+
+
+class BobCap(NumberLimit):
+    name = "max_bob_risk"
+    numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
+    with_reports = False
+
+    @classmethod
+    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
+        if given.max_bob_risk is not None:
+            yield f"On average {together(problem.bobs)} at most {figure(given.max_bob_risk)}."
+
+    def broken(self, sent: SentSignals) -> str:
+        if sent.told_risk > self.limit:
+            return f"R_B = {told(sent.told_risk)} is above max_bob_risk = {told(self.limit)}"
+        return ""
+
+    def lower(self, program: Lowering) -> None:
+        x, s = np.indices(program.costs.shape).reshape(2, -1)
+        program.demand(self.name, EXACT.full(1, self.limit), (0 * x, x, s, program.costs.ravel()))
+
+    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
+        return arrays.B.max()
+
+    def sieve(self, table: MapTable) -> Array:
+        return table.bob - table.bob_error <= self.outmost(table)

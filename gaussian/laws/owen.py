@@ -6,7 +6,8 @@ Z > h iff rho S > h, and it errs on two wedges of equal probability between the 
 rho = 0 gives 2 T(h, inf) = Phi(-|h|), the risk without a signal; rho = 1 gives 0.
 With losses a for a miss and b for a false alarm the rule decides Z > h iff S > k = (h + r q)/rho, r = sqrt(1 - rho^2),
 Phi(q) = b/(a + b). The two wedges then have the probabilities (W +- (P(Z > h) - P(S > k)))/2 with
-    W = 2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{h k < 0, or h k = 0 and h + k < 0}.
+    W = 2 T(h, (k - rho h)/(h r)) + 2 T(k, (h - rho k)/(k r)) + 1{h k < 0, or h k = 0 and h + k < 0},
+and W = arccos(rho)/pi at h = k = 0, where neither of the two has a limit of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def wedges(h: Array, k: Array, rho: float | Array, r: float | Array) -> Array:
     """P(Z > h, S <= k) + P(Z <= h, S > k) for standard normals with correlation rho, r = sqrt(1 - rho^2) > 0."""
     total = 2 * _owen(h, k - rho * h, r) + 2 * _owen(k, h - rho * k, r)
     apart = (h * k < 0) | ((h * k == 0) & (h + k < 0))
-    return np.asarray(total + apart)
+    return np.where((h == 0) & (k == 0), np.arctan2(r, rho) / np.pi, total + apart)
 
 
 def _owen(h: Array, gap: Array, r: float | Array) -> Array:

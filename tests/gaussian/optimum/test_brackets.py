@@ -37,13 +37,6 @@ def test_the_bracket_contains_the_value_of_the_paper(eve: Eve, optimum: float, w
     assert found.lam == calibrate(PAPER, eve)
 
 
-def test_the_best_parametric_release_against_one_eve_is_optimal() -> None:
-    for eve, optimum, _, _ in EXAMPLE[:2]:
-        best = bracket(PAPER, eve).best_parametric
-        assert best.mechanism == "one-bit"
-        assert best.alice == pytest.approx(optimum, abs=5e-8)
-
-
 def test_the_best_parametric_release_against_both_eves_is_far_from_the_optimum() -> None:
     found = bracket(PAPER, BothEves(0.5, 2.0))
     bit = optimise(PAPER, found.adversary, OneBit)
@@ -128,23 +121,6 @@ def test_each_theorem_applies_somewhere(model: GaussianModel, eve: Eve, lam: flo
     assert closed_form(model, eve, lam).theorem == name
 
 
-@pytest.mark.parametrize("eve", [MeanEve(0.4), MeanEve(1.7)])
-@pytest.mark.parametrize("lam", [0.3, 1.0, 10.0])
-def test_reflecting_the_model_exchanges_signals_and_cells(eve: MeanEve, lam: float) -> None:
-    found = bracket(GaussianModel(4, 1.3, 0.2), eve, lam)
-    mirrored = bracket(GaussianModel(4, 1.3, -0.2), MeanEve(-eve.threshold), lam)
-    assert mirrored.upper == pytest.approx(found.upper, abs=1e-14 * (1 + lam))
-    assert mirrored.u == pytest.approx(found.u[::-1, ::-1], abs=1e-9)
-
-
-def test_one_observation_is_its_own_mean() -> None:
-    model = GaussianModel(1, 1.4, 0.3)
-    for lam in (0.2, 1.0, 8.0):
-        assert bracket(model, MaxEve(0.9), lam).upper == pytest.approx(
-            bracket(model, MeanEve(0.9), lam).upper, abs=1e-14
-        )
-
-
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(1.0), BothEves(0.5, 2.0)])
 def test_at_lambda_zero_bob_decides_and_at_a_huge_lambda_eve_errs_as_without_a_release(eve: Eve) -> None:
     law = cell_law(PAPER, eve)
@@ -160,14 +136,12 @@ def test_at_lambda_zero_bob_decides_and_at_a_huge_lambda_eve_errs_as_without_a_r
     assert dear.thresholds == pytest.approx(bracket(PAPER, eve, 2 * dear.price + 1).thresholds, abs=1e-9)
 
 
-@pytest.mark.slow
-def test_the_value_is_concave_in_lambda_and_the_risk_of_eve_increases() -> None:
-    lams = np.linspace(0.0, 1.2, 13)
-    for eve in (MeanEve(0.1), MaxEve(0.9), BothEves(0.2, 1.1)):
-        found = [bracket(PAPER, eve, float(lam)) for lam in lams]
-        values = np.array([b.upper for b in found])
-        assert np.diff(values, 2).max() <= 1e-12
-        assert np.diff([b.eve for b in found]).min() >= -1e-12
+@pytest.mark.parametrize("lam", [5e-324, 1e-300, 1e-20])
+def test_at_a_lambda_that_moves_no_threshold_bob_decides(lam: float) -> None:
+    """(1 - lam)/2 rounds to 1/2, so that the bit is cut at Bob's own threshold, 0."""
+    found = bracket(PAPER, MeanEve(0.5), lam)
+    assert found.upper == pytest.approx(0.133860236400615, abs=1e-14)
+    assert 0 <= found.width <= 1e-13
 
 
 @pytest.mark.parametrize("eve", [BothEves(1.0, 0.5), BothEves(0.7, 0.7)])
@@ -177,13 +151,6 @@ def test_against_nested_events_bob_decides_as_on_the_full_data(eve: BothEves) ->
     assert found.upper == pytest.approx(0.133860236400615, abs=1e-13)
     with pytest.raises(ValueError, match="must be able to err"):
         bracket(PAPER, eve)
-
-
-@pytest.mark.parametrize("eve", [MeanEve(9.0), MeanEve(-40.0), MaxEve(7.0), MaxEve(-6.0), BothEves(-5.0, 6.0)])
-def test_at_extreme_thresholds_the_bracket_is_narrow_and_near_the_full_release(eve: Eve) -> None:
-    found = bracket(PAPER, eve, 2.0)
-    assert found.width <= 1e-12
-    assert found.upper == pytest.approx(0.133860236400615, abs=1e-5)
 
 
 def test_a_narrow_posterior_still_gives_the_thresholds() -> None:

@@ -29,39 +29,6 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return call
 
 
-def test_solve_json_is_the_coin_toss_of_the_paper(run: Run) -> None:
-    code, out, err = run("solve", "coin_toss", "--json")
-    assert (code, err) == (0, "")
-    assert json.loads(out) == {
-        "exact": True,
-        "lambda": "1/3",
-        "risks": {"bob": "13/40", "eve": "3/4", "alice": "3/40"},
-        "bound": "3/40",
-        "gap": "0",
-        "mechanism": COIN_MECHANISM,
-        "signals": [
-            {
-                "signal": "fixed",
-                "probability": "33/40",
-                "posterior": {"tails": "10/11", "heads": "1/11"},
-                "theta": {"fixed": "20/33", "fair": "13/33"},
-                "bob": ["fixed"],
-                "eve": ["tails", "heads"],
-            },
-            {
-                "signal": "fair",
-                "probability": "7/40",
-                "posterior": {"tails": "0", "heads": "1"},
-                "theta": {"fixed": "0", "fair": "1"},
-                "bob": ["fair"],
-                "eve": ["heads"],
-            },
-        ],
-        "method": json.loads(out)["method"],
-        "zero_probability_states": [],
-    }
-
-
 def test_solve_explains_the_coin_toss_in_words(run: Run) -> None:
     code, out, err = run("solve", "coin_toss")
     assert (code, err) == (0, "")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bap_cli.main import main
-from bap_lp import Conditions, compare, load_mechanism, load_problem, plots, releases, solve
+from bap_lp import load_mechanism, load_problem, plots, releases, solve
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -115,26 +115,6 @@ def test_conditions_that_nothing_meets_are_one_line(
     assert (out, err.count("\n")) == ("", 1)
     assert "coin.toml: conditions" in err
     assert [p.name for p in tmp_path.iterdir()] == ["coin.toml"]
-
-
-DRAWN = {"posterior sample", "randomised response", "truncated geometric", "synthetic data"}
-
-
-@pytest.mark.parametrize(
-    ("conditions", "broken"),
-    [
-        ({"min_eve_risk": "1/2"}, {"full", "Bob's decision", "posterior sample"}),
-        ({"max_bob_risk": "1/4"}, {"null", *DRAWN}),
-        ({"deterministic": True}, DRAWN),
-        ({"max_signals": 1}, {"full", "Bob's decision", *DRAWN}),
-    ],
-)
-def test_a_release_is_judged_by_the_definitions(conditions: dict[str, Any], broken: set[str]) -> None:
-    problem = load_problem(EXAMPLES / "coin_toss.toml").problem
-    table = compare(problem, "1/3", conditions=Conditions(**conditions))
-    assert {row.name for row in table.rows if row.meets_conditions is False} == broken
-    assert table["optimum"].breaks == ""
-    assert all(row.excess >= 0 for row in table.rows if row.meets_conditions)
 
 
 @pytest.mark.parametrize(

@@ -133,16 +133,6 @@ def test_a_small_increase_of_a_loss_changes_the_optimum_as_much_as_is_said(name:
     assert seen > 0
 
 
-def test_a_whole_unit_more_is_not_a_small_increase() -> None:
-    """It leaves the interval, and the optimum rises by less than the derivative."""
-    assert (
-        "“fixed” at tails matters most: a small increase of it raises R_A by 3/4 (0.75) times"
-        in told("coin_toss")[TITLES[4]]
-    )
-    more = Problem(["3/4", "1/4"], [["4/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    assert solve(more, "1/3").value - Fraction(3, 40) == Fraction(7, 40)
-
-
 def test_conditions_are_explained_with_what_they_cost() -> None:
     problem = load("coin_toss").problem
     conditions = Conditions(exp_epsilon=2)

@@ -163,20 +163,3 @@ def test_a_contradiction_is_not_shown(capsys: pytest.CaptureFixture[str], monkey
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "contradict each other" in captured.err
-
-
-@pytest.mark.parametrize(
-    ("options", "value"),
-    [
-        (["--n", "100", "--prior-sd", "1.5", "--bob-threshold", "0.45", "--lambda", "2"], -0.6179114),
-        (["--n", "30", "--prior-sd", "5", "--bob-threshold", "1.5"], -0.2625549),
-    ],
-)
-def test_the_bounds_are_in_order_where_tau_rounds(
-    options: list[str], value: float, capsys: pytest.CaptureFixture[str]
-) -> None:
-    c = "-0.3758324094593227" if "100" in options else "-1.7511662780368207"
-    assert main(["gaussian", "optimum", "--eve", "mean", *options, "--eve-threshold", c, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["lower"] <= document["upper"] <= document["lower"] + 1e-12
-    assert document["upper"] == pytest.approx(value, abs=1e-7)

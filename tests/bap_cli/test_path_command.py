@@ -25,24 +25,6 @@ def run(*arguments: str) -> str:
     return result.output
 
 
-def test_the_document_has_the_pieces_of_the_coin_toss() -> None:
-    document = json.loads(run("coin_toss", "--json"))
-    first, last = document["pieces"]
-    assert (first["from"], first["to"], last["from"], last["to"]) == ("0", "1/10", "1/10", None)
-    assert (first["value"], last["value"]) == (["1/4", "0"], ["13/40", "-3/4"])
-    assert last["risks"] == {"bob": "13/40", "eve": "3/4"}
-    assert last["mechanism"]["channel"] == [["1", "0"], ["3/10", "7/10"]]
-    assert document["calibrated"] == "1/3"
-    assert document["corner"] == {
-        "risks": {"bob": "1/4", "eve": "3/4"},
-        "value": "0",
-        "excess": "3/40",
-        "attained": False,
-    }
-    assert document["exact"] is True
-    assert document["tolerance"] == 0
-
-
 def test_floats_are_numbers() -> None:
     document = json.loads(run("coin_toss", "--json", "--float"))
     assert document["exact"] is False

@@ -59,17 +59,6 @@ def test_finer_cells_lower_the_value_towards_the_gaussian_optimum() -> None:
     assert -0.1854201 < values[-1] < -0.1853
 
 
-def test_refining_cells_never_raises_the_optimum() -> None:
-    coarse = gaussian_model(6)
-    lam = 1.1
-    fine = model(
-        stats.norm(0, 1), xbar_given, zero_one(0.0), zero_one(0.5), bob_decisions=[0, 1], eve_decisions=[0, 1],
-        data_cells=30, edges=coarse.edges[1:-1].tolist(), theta_cells=30,
-    )  # fmt: skip
-    assert set(coarse.edges) <= set(fine.edges)
-    assert solve(fine, lam).value <= float(solve(coarse, lam).value) + 1e-10
-
-
 @pytest.mark.slow
 def test_squared_and_absolute_losses_of_a_gaussian_have_their_closed_forms() -> None:
     """theta|xbar ~ N(k xbar, r): averaged over a cell, B = (i - k xbar)^2 + r, in closed form from two moments."""

@@ -78,14 +78,6 @@ def test_the_statistic_may_have_several_dimensions() -> None:
     assert fresh.upper > OPTIMUM - 4 * fresh.upper_error
 
 
-def test_the_value_in_the_sample_is_too_high_on_average() -> None:
-    """E V_N >= V: averaged over 60 samples of 100 draws the in-sample value exceeds the optimum clearly."""
-    values = [float(solve(sampled(100, posterior_loss=posterior_loss, seed=seed), LAM).value) for seed in range(60)]
-    error = np.std(values) / np.sqrt(len(values))
-    assert np.mean(values) > OPTIMUM - 3 * error
-    assert np.mean(values) < OPTIMUM + 0.1
-
-
 def test_the_rule_reproduces_the_solution_on_its_own_draws_and_extends_to_new_data() -> None:
     problem = sampled(2000, posterior_loss=posterior_loss)
     solution = solve(problem, LAM)

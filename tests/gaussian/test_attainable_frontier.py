@@ -37,18 +37,6 @@ def test_more_brackets_close_the_gap_and_points_are_ordered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PAPER_TABLES)
-def test_no_parametric_release_lies_below_the_frontier(name: str) -> None:
-    eve = PAPER_TABLES[name].eve
-    found = attainable_frontier(PAPER_MODEL, eve, 12)
-    releases = [Full(), Null(), *(NoisyMean(s) for s in (0.3, 1.0, 3.0)), *(OneBit(t) for t in (0.2, 0.5, 0.8))]
-    for release in releases:
-        own = risks(PAPER_MODEL, eve, release)
-        for one in found.brackets:
-            assert float(own.alice(one.lam)) >= one.lower - own.alice_error(one.lam) - 1e-12
-
-
-@pytest.mark.slow
 def test_the_map_shades_what_is_attained_and_draws_the_frontier() -> None:
     import matplotlib
 

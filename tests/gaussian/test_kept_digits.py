@@ -166,7 +166,7 @@ def test_an_interval_far_on_the_right_is_cut_as_its_mirror_image() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [3, 5, 20, 100])
+@pytest.mark.parametrize("n", [3, 100])
 @pytest.mark.parametrize("eve", [MaxEve(2.0), BothEves(0.5, 2.0)])
 def test_with_noise_that_hides_everything_eve_is_left_with_the_risk_of_the_null_release(n, eve):
     # the rules along u, y and d must be fine enough for laws that grow steeper with n
@@ -179,7 +179,7 @@ def test_with_noise_that_hides_everything_eve_is_left_with_the_risk_of_the_null_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [2, 5, 30])
+@pytest.mark.parametrize("n", [2, 30])
 @pytest.mark.parametrize("sigma", [0.3, 3.0])
 def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monkeypatch):
     model, eve, hidden = GaussianModel(n, 1.0, 0.0), BothEves(0.5, 2.0), sobol_residuals(n, 5, 1)[0]
@@ -188,12 +188,6 @@ def test_finer_rules_do_not_move_the_risk_of_a_noisy_full_release(n, sigma, monk
     monkeypatch.setattr("gaussian.laws.noisy_full._Y_NODES", 1000)
     fine = _both_risk(model, eve, sigma, hidden, Effort(cdf_nodes=100, path_points=45))[0].mean()
     assert abs(coarse - fine) < 1e-7
-
-
-@pytest.mark.slow
-def test_no_noise_leaves_eve_more_than_the_null_release():
-    model, eve = GaussianModel(100, 1.0, 0.0), BothEves(0.5, 2.0)
-    assert risks(model, eve, NoisyFull(1e5), SEARCH).eve <= risks(model, eve, Null()).eve
 
 
 def test_the_points_of_a_noisy_full_release_become_fewer_as_observations_become_more():

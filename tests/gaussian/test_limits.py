@@ -5,7 +5,6 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from gaussian import (
     BothEves,
@@ -32,7 +31,7 @@ MODELS = [
     GaussianModel(4, 0.5, 0.2),
 ]
 EVES = [MeanEve(0.5), MeanEve(-0.8), MaxEve(1.5), MaxEve(-0.4), BothEves(0.3, 1.6)]
-CASES = [(m, e) for m in MODELS for e in EVES]
+CASES = [(m, e) for k, m in enumerate(MODELS) for e in EVES[k % 2 :: 2]]
 
 
 @pytest.mark.slow
@@ -161,16 +160,6 @@ def test_two_observations_agree_with_high_precision_quadrature():
     found = risks(model, MaxEve(c), NoisyMean(0.0))
     assert found.eve == pytest.approx(exact, abs=1e-12)
     assert abs(found.eve - exact) <= found.eve_error + 1e-15
-
-
-def test_averaging_independent_data_over_the_posterior_of_theta_overstates_the_risk():
-    # Given xbar the data are not free N(theta, 1): Phi(c - theta)^n averaged over theta | xbar overstates the risk.
-    model, eve = GaussianModel(5, 1.0, 0.0), MaxEve(0.0)
-    assert risks(model, eve, NoisyMean(0.0)).eve == pytest.approx(0.0777855, abs=1e-7)
-    x, w = np.polynomial.hermite_e.hermegauss(150)
-    theta = model.posterior_sd**2 * 5 * model.xbar_sd * x[:, None] + model.posterior_sd * x
-    below = (ndtr(-theta) ** 5) @ w / w.sum()
-    assert np.minimum(below, 1 - below) @ w / w.sum() == pytest.approx(0.127, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -49,25 +49,6 @@ def test_the_maximum_of_many_observations_has_the_law_of_independent_normals(n):
 
 
 @pytest.mark.slow
-def test_three_and_four_observations_agree_with_high_precision_quadrature():
-    # F_n'(d) = n sqrt(n/(n-1)) phi(d sqrt(n/(n-1))) F_{n-1}(d n/(n-1)), and F_2 = erf
-    def third(d):
-        return mpmath.quad(
-            lambda s: 3 * mpmath.sqrt(1.5) * mpmath.npdf(s * mpmath.sqrt(1.5)) * mpmath.erf(1.5 * s), [0, d]
-        )
-
-    with mpmath.workdps(20):
-        root = mpmath.sqrt(mpmath.mpf(4) / 3)
-        for d in (1e-12, 0.7, 2.5):
-            exact = third(mpmath.mpf(d))
-            assert max_residual_cdf(3)(d) == pytest.approx(float(exact), rel=2e-14)
-            assert max_residual_sf(3)(d) == pytest.approx(float(1 - exact), rel=2e-14)
-        for d in (1.1,):
-            exact = mpmath.quad(lambda s: 4 * root * mpmath.npdf(s * root) * third(s * 4 / 3), [0, d])
-            assert max_residual_cdf(4)(d) == pytest.approx(float(exact), rel=2e-14)
-
-
-@pytest.mark.slow
 def test_the_stated_error_of_the_law_of_the_maximum_covers_its_error():
     """2e-15 (4 + |log p|) p with p the smaller tail, against 30 digits, where either tail is 1e-24 or so."""
     law = statistic_law(3, MaxEve(0.0))
@@ -123,13 +104,13 @@ def test_the_quantile_inverts_the_cdf():
 @pytest.mark.slow
 def test_ordered_residuals_have_the_moments_of_simulated_ones():
     rng = np.random.default_rng(7)
-    made = ordered_residuals(rng.random((200_000, 4)))
-    z = rng.standard_normal((200_000, 5))
+    made = ordered_residuals(rng.random((50_000, 4)))
+    z = rng.standard_normal((50_000, 5))
     drawn = -np.sort(-(z - z.mean(axis=1, keepdims=True)), axis=1)
     assert np.abs(made.sum(axis=1)).max() < 1e-13
     assert (np.diff(made, axis=1) <= 1e-9).all()
-    assert np.allclose(made.mean(0), drawn.mean(0), rtol=0, atol=5 * np.sqrt(2 / 200_000))
-    assert np.allclose(np.cov(made.T), np.cov(drawn.T), rtol=0, atol=0.01)
+    assert np.allclose(made.mean(0), drawn.mean(0), rtol=0, atol=5 * np.sqrt(2 / 50_000))
+    assert np.allclose(np.cov(made.T), np.cov(drawn.T), rtol=0, atol=0.02)
 
 
 @pytest.mark.parametrize(("n", "counts"), [(3, (18, 16)), (5, (10, 9, 6, 4))])
@@ -158,16 +139,3 @@ def test_the_shifted_law_agrees_with_simulation():
     drawn = ((shifts + 0.6 * residual).max(axis=1)[:, None] <= d).mean(axis=0)
     found = shifted_max_cdf(d[None], shifts[None], 0.6, 14)[0]
     assert np.all(np.abs(found - drawn) < 4 * np.sqrt(0.25 / 400_000))
-
-
-def test_the_exceedance_averages_to_the_prior_probability():
-    # P(max > 2) = 1 - E Phi(2 - theta)^5, and the average of P(max > 2 | xbar), cut at its kink xbar = 2.
-    z, w = hermegauss(120)
-    exact = 1 - np.sum(w * ndtr(2.0 - z) ** 5) / w.sum()
-    t, weight = np.polynomial.legendre.leggauss(200)
-    sd, total = np.hypot(1.0, 1 / np.sqrt(5)), 0.0
-    for low, high in ((-9.0, -5.0), (-5.0, 2.0), (2.0, 9.0)):
-        x = (low + high) / 2 + (high - low) / 2 * t
-        density = np.exp(-0.5 * (x / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
-        total += (high - low) / 2 * np.sum(weight * density * max_exceedance(5, 2.0, x))
-    assert total == pytest.approx(exact, abs=1e-12)

@@ -49,7 +49,7 @@ def random_case(seed):
     return rng, model, eve
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("family", [NoisyMean, NoisyMedian])
 def test_the_risks_of_noisy_statistics_agree_with_simulation(seed, family):
     rng, model, eve = random_case(seed)
@@ -65,7 +65,7 @@ def test_the_risks_of_noisy_statistics_agree_with_simulation(seed, family):
         assert own - 4.5 * se <= ours <= other + 4.5 * se
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_risks_of_one_bit_agree_with_simulation(seed):
     rng, model, eve = random_case(seed)
     tau = float(rng.uniform(0.05, 0.95))
@@ -102,7 +102,7 @@ def test_the_noisy_full_release_against_the_maximum_agrees_with_simulation(n, si
 def test_the_noisy_full_release_against_both_eves_agrees_with_simulation(n, sigma):
     model, eve = GaussianModel(n, 1.0, 0.0), BothEves(0.5, 2.0)
     rng = np.random.default_rng(n)
-    _, x = draw_data(model, rng, 5_000)
+    _, x = draw_data(model, rng, 2_000)
     y = x + sigma * rng.standard_normal(x.shape)
     variance = 1 / (model.prior_sd**-2 + n / (1 + sigma**2))
     centre = variance * n / (1 + sigma**2) * y.mean(axis=1)

@@ -68,17 +68,6 @@ def test_forty_people_in_four_cells() -> None:
     assert 0 < len(problem.p) < 12341
 
 
-@pytest.mark.slow
-def test_all_tables_of_forty_people_can_be_states() -> None:
-    problem = counts(40, 4, bob=BOB, eve=EVE, merge=False, alpha=[1, 2, 1, 1])
-    assert len(problem.p) == 12341
-    assert sum(problem.prior) == 1
-    assert problem.states[0] == "0|0|0|40"
-    assert problem.states.index("3|0|5|32") == list(problem.states).index("3|0|5|32")
-    assert "3|0|5|33" not in problem.states
-    assert solve(problem).value == solve(counts(40, 4, bob=BOB, eve=EVE, alpha=[1, 2, 1, 1])).value
-
-
 def test_the_result_is_an_ordinary_problem() -> None:
     problem = counts(6, 3, bob=BOB, eve=EVE, title="t")
     best = solve(problem, conditions=Conditions(min_eve_risk="1/5", deterministic=True))

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from record_programs import undivided
 
 from bap_cli.main import main
-from bap_lp import Conditions, InputError, evaluate, solve, verify_standalone
+from bap_lp import Conditions, InputError, solve, verify_standalone
 from bap_lp.rational import public
 from bap_sdc import Eve, Study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data.prior import held_out
-from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.release.channel_risks import channel_risks
 
 
@@ -122,19 +121,6 @@ def test_the_split_is_deterministic_exact_and_depends_on_the_seed():
     assert (first != held_out(101, F(1, 3), 1)).any()
 
 
-def test_the_ordinary_problem_has_the_same_optimum_and_risks():
-    generator = np.random.default_rng(5)
-    frame = pd.DataFrame({c: generator.integers(0, 2, 60) for c in ("age", "ill", "pay", "town")})
-    study = Study(
-        frame, {"pay": "absolute", "town": "0-1"}, [Eve("ill", knows=["age"], loss=[[0, 1], [2, 0]], name="N")]
-    )
-    found, problem = study.solve(), study.problem()
-    other = solve(problem)
-    assert (found.lam, found.value, found.risks.bob) == (other.lam, other.value, other.risks.bob)
-    shown = evaluate(problem, other.mechanism)
-    assert shown.agents["N"] == found.eves[0]
-
-
 @pytest.mark.slow
 def test_conditions_go_through_the_ordinary_problem():
     generator = np.random.default_rng(6)
@@ -153,17 +139,6 @@ def test_conditions_go_through_the_ordinary_problem():
     wide = Study(big, {"pay": "0-1", "town": "0-1"}, eves, conditions={"exp_epsilon": 2})
     with pytest.raises(InputError, match="probabilities, at most 2000000 can be found at once"):
         wide.solve()
-
-
-def test_calibrated_is_where_full_and_null_release_tie():
-    frame = pd.DataFrame({"ill": [0, 0, 1, 1, 1], "pay": [0, 1, 1, 1, 0]})
-    study = Study(frame, {"pay": "0-1"}, [Eve("ill")])
-    assert public(record_lam(study.program, "calibrated")) == F(2, 5) / F(2, 5)
-    certain = Study(
-        pd.DataFrame({"z": [0, 1], "ill": [0, 1], "pay": [0, 1]}), {"pay": "0-1"}, [Eve("ill", knows=["z"])]
-    )
-    with pytest.raises(InputError, match="undefined"):
-        certain.solve()
 
 
 def test_floats_stay_floats():

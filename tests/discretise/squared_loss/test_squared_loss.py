@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from gaussian_cases import draw_data
 from numpy.polynomial import Polynomial
-from scipy.optimize import linprog
 
-from bap_lp import InputError, Mechanism, Problem, evaluate, solve
+from bap_lp import InputError, Mechanism, solve
 from bap_lp.questions.convex.quadratic import quadratic
 from discretise.squared_loss import brackets as squared_brackets
 from discretise.squared_loss.brackets import max_bracket
@@ -124,63 +123,6 @@ def test_the_linear_program_agrees_with_the_bracket(cells: tuple[int, int], deci
         0
     ]
     assert slope[0] > 0 > slope[1]
-
-
-def small_problem(bob: int, eve: int) -> tuple[Problem, float]:
-    grid = squared_grid(MODEL, "max", mean_count=5, residual_count=4, decisions=bob)
-    again = squared_grid(MODEL, "max", mean_count=5, residual_count=4, decisions=eve)
-    return Problem(grid.problem.p, grid.problem.B, again.problem.E), grid.lam
-
-
-def paper_program(problem: Problem, lam: float, adjacent: bool) -> float:
-    """The program of rho[x, i, j] with obedience against all other decisions, or only against the next ones."""
-    p, B, E = (np.asarray(a, dtype=float) for a in (problem.p, problem.B, problem.E))
-    N, b = B.shape
-    e = E.shape[1]
-    rows = []
-    for i in range(b):
-        for j in range(e):
-            for table, own, count in ((B, i, b), (E, j, e)):
-                for other in range(count):
-                    if other != own and (not adjacent or abs(other - own) == 1):
-                        row = np.zeros((N, b, e))
-                        row[:, i, j] = table[:, own] - table[:, other]
-                        rows.append(row.ravel())
-    cost = B[:, :, None] - lam * E[:, None, :]
-    marginal = np.kron(np.eye(N), np.ones(b * e))
-    found = linprog(cost.ravel(), np.array(rows), np.zeros(len(rows)), marginal, p, method="highs")
-    return float(found.fun)
-
-
-def test_adjacent_comparisons_suffice_for_convex_losses() -> None:
-    problem, lam = small_problem(5, 4)
-    everything, neighbours = (paper_program(problem, lam, adjacent) for adjacent in (False, True))
-    assert neighbours == pytest.approx(everything, abs=1e-9)
-    assert float(solve(problem, lam).value) == pytest.approx(everything, abs=1e-9)
-
-
-def test_eve_mixes_adjacent_decisions_only() -> None:
-    """Moving each row of u to the two neighbours of its mean lowers u_i . E(x,.) at every x: the bound cannot fall."""
-    grid = squared_grid(MODEL, "max", mean_count=16, residual_count=10, decisions=21)
-    solution = solve(grid.problem, grid.lam)
-    u = np.asarray(solution.certificate.u, dtype=float)
-    mean = u @ grid.eve_grid / grid.lam
-    low = np.clip(np.searchsorted(grid.eve_grid, mean, side="right") - 1, 0, len(grid.eve_grid) - 2)
-    share = (mean - grid.eve_grid[low]) / np.diff(grid.eve_grid)[low]
-    moved = np.zeros_like(u)
-    moved[np.arange(len(u)), low] = grid.lam * (1 - share)
-    moved[np.arange(len(u)), low + 1] = grid.lam * share
-    p, B, E = grid.problem.p, grid.problem.B, grid.problem.E
-    assert (E @ moved.T <= E @ u.T + 1e-12).all()
-    before, after = (float(p @ (B - E @ w.T).min(axis=1)) for w in (u, moved))
-    assert before - 1e-12 <= after <= float(solution.value) + 1e-12
-
-
-def test_bob_obeys_the_signals_of_the_program() -> None:
-    grid = squared_grid(MODEL, "max", mean_count=16, residual_count=10, decisions=21)
-    mechanism = solve(grid.problem, grid.lam).mechanism
-    for signal in evaluate(grid.problem, mechanism).signals:
-        assert signal.signal in signal.bob
 
 
 def test_a_bad_argument_is_refused_by_name() -> None:

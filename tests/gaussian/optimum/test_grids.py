@@ -40,18 +40,8 @@ def test_refining_the_grid_lowers_the_optimum_to_the_bracket(model: GaussianMode
     assert values[-1] <= found.upper + 1e-8
 
 
-@pytest.mark.parametrize(("model", "eve", "lam"), CASES[::2])
-def test_nested_grids_with_more_cells_have_lower_optima(model: GaussianModel, eve: Eve, lam: float | None) -> None:
-    weight = calibrate(model, eve) if lam is None else lam
-    found = bracket(model, eve, weight)
-    # nested grids: every edge of the coarser one is an edge of the finer one
-    values = [float(solve(grid(model, eve, cells), weight, exact=False).value) for cells in (10, 40, 160, 640)]
-    assert max(np.diff(values)) <= 1e-12 * (1 + weight)
-    assert found.lower - 1e-12 * (1 + weight) <= values[-1] <= found.upper + 1e-4
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "eve", "lam"), CASES)
+@pytest.mark.parametrize(("model", "eve", "lam"), CASES[::3])
 def test_the_optimum_of_a_grid_is_attained_on_simulated_data(model: GaussianModel, eve: Eve, lam: float | None) -> None:
     weight = calibrate(model, eve) if lam is None else lam
     solution = solve(grid(model, eve, cells=30), weight, exact=False)
@@ -59,19 +49,6 @@ def test_the_optimum_of_a_grid_is_attained_on_simulated_data(model: GaussianMode
     assert float(rule.risks().alice(weight)) == pytest.approx(float(solution.value), abs=1e-12 * (1 + weight))
     sample = rule.simulate(100_000, seed=11)
     assert abs(sample.alice(weight) - float(solution.value)) <= 4.5 * sample.alice_error(weight)
-
-
-def test_the_dual_solution_of_the_grid_approaches_the_continuous_one() -> None:
-    """The prices of the linear program approach the closed form z = (lam, mu, lam - mu)."""
-    found = bracket(PAPER, MeanEve(0.5))
-    problem = grid(PAPER, MeanEve(0.5), cells=100)
-    for _ in range(3):
-        solution = solve(problem, found.lam, exact=False)
-        problem = refine(solution)
-    # Eve's decision j is wrong on the other cell
-    replies = np.asarray(solution.certificate.u, dtype=float)[:, ::-1]
-    mu = found.u[1, 0]
-    assert replies[1] == pytest.approx([mu, found.lam - mu], abs=1e-4)
 
 
 @pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), BothEves(0.5, 2.0)])

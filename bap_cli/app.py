@@ -48,6 +48,15 @@ AllowFloat = Annotated[
 ]
 
 
+class Group(TyperGroup):
+    """A group whose list of commands has the first paragraph of each, whole."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            summaries = ((name, one.help or "") for name, one in self.commands.items())
+            formatter.write_dl([(name, " ".join(words.partition("\n\n")[0].split())) for name, words in summaries])
+
+
 class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -196,10 +196,14 @@ class Likelihood:
         return np.maximum(mass, 0.0)
 
     def check(self) -> None:
-        """Refuse parameters that scipy.stats does not allow at some theta: it has no F(inf | theta) there."""
-        unknown = self.thetas[np.isnan(self.table("cdf", np.array([np.inf]))).any(axis=1)]
+        """Refuse parameters that scipy.stats does not allow at some theta, and a law on a circle (vonmises)."""
+        far = self.table("cdf", np.array([np.inf] if self.discrete else [np.inf, 1e18]))
+        unknown = self.thetas[np.isnan(far[:, 0])]
         if len(unknown):
             raise _no_law(unknown[0])
+        if (far > 1 + 1e-9).any():
+            rule = "has a distribution function above 1: it is no law on the line, use discretise.sample"
+            raise InputError("likelihood", getattr(_bare(self.given(float(self.thetas[0]))), "name", None), rule)
 
     def atoms(self, weights: Array, exact: bool = True, deep: bool = True) -> tuple[Array, float]:
         """The values of a discrete law that are tabulated, and the predictive probability of all others.

@@ -52,8 +52,13 @@ def wait() -> None:
         raise InputError("model", None, rule)
 
 
-def paced(part: Callable[[int, int], Array], count: int, width: int, law: object, axis: int = 0) -> Array:
-    """part(0, count), from parts along an axis of so many entries, each of `width` numbers."""
+def paced(
+    part: Callable[[int, int], Array], count: int, width: int, law: object, axis: int = 0, most: int | None = None
+) -> Array:
+    """part(0, count), from parts along an axis of so many entries, each of `width` numbers.
+
+    most: of the entries that are made together, of a table that may take as long as a model.
+    """
     wait()
     if count * width <= _AT_ONCE:
         return part(0, count)
@@ -67,12 +72,12 @@ def paced(part: Callable[[int, int], Array], count: int, width: int, law: object
         done = end
         passed = time.thread_time() - begun
         left = passed / (done - 1) * (count - done)
-        if left > _PATIENCE and passed > _ENOUGH and remaining() == math.inf:
+        if left > (_PATIENCE if most is None else _LONGEST) and passed > _ENOUGH and remaining() == math.inf:
             name = getattr(getattr(law, "dist", law), "name", None)
             rule = (
                 f"takes scipy.stats about {left:.0f} s for one table of {count * width} numbers: set a time limit, or "
                 "use discretise.sample"
             )
             raise InputError("likelihood", name, rule)
-        size = max(1, min(_FASTER * size, int(_STEP * done / max(passed, 1e-9)), count))
+        size = max(1, min(_FASTER * size, int(_STEP * done / max(passed, 1e-9)), most or count))
     return np.concatenate(out, axis=axis) if len(out) > 1 else out[0]

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 from rich.table import Table as RichTable
 
-from bap_cli.app import Json, TimeLimit
+from bap_cli.app import Group, Json, TimeLimit
 from bap_cli.gaussian.options import GaussianQuestion, about_a_model
 from bap_cli.inputs import choice_of
 from bap_cli.outputs import print_json
@@ -29,10 +29,7 @@ from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
 from gaussian.tables import FAMILIES, computed_families
 
-app = typer.Typer(help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
-
-_FAMILY_HELP = "noisy-full, noisy-mean, noisy-median or one-bit; may be repeated"
-FamilyOption = Annotated[list[str] | None, typer.Option("--family", help=_FAMILY_HELP)]
+app = typer.Typer(cls=Group, help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("table")
@@ -118,23 +115,26 @@ def _beside(result: Table, paper: PrintedTable) -> RichTable:
 @about_a_model
 def curve_command(
     asked: GaussianQuestion,
-    family: FamilyOption = None,
-    sigma_max: Annotated[float, typer.Option("--sigma-max", help="largest noise level")] = 5.0,
-    points: Annotated[int, typer.Option("--points", help="parameters per family")] = 51,
-    out: Annotated[Path | None, typer.Option("--out", help="CSV file; standard output by default")] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option("--family", help="Only noisy-full, noisy-mean, noisy-median or one-bit; repeat it for several."),
+    ] = None,
+    sigma_max: Annotated[float, typer.Option("--sigma-max", help="Largest noise level.")] = 5.0,
+    points: Annotated[int, typer.Option("--points", help="Parameters per family.")] = 51,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file; standard output by default.")] = None,
 ) -> None:
     """The data of the figures: R_B, R_E and R_A of every family along sigma or tau, as CSV."""
     model, adversary = asked.model, asked.eve
     if points < 2:
-        raise ValueError(f"points = {points} must be >= 2")
+        raise ValueError(f"--points = {points} must be at least 2")
     if not 0 < sigma_max < np.inf:
-        raise ValueError(f"sigma_max = {sigma_max} must be positive and finite")
+        raise ValueError(f"--sigma-max = {sigma_max} must be positive and finite")
     known = {NAMES[kind].replace(" ", "-"): kind for kind in FAMILIES}
     computed = computed_families(model, adversary)
     wanted = family or [name for name, kind in known.items() if kind in computed]
     for name in wanted:
         if name not in known:
-            raise ValueError(f"family = {name!r} must be one of {', '.join(known)}")
+            raise ValueError(f"--family = {name!r} must be one of {', '.join(known)}")
     if out is not None:
         check_file(out)
     lam = calibrate(model, adversary)
@@ -163,9 +163,9 @@ def plot_command(
     asked: GaussianQuestion,
     kind: Annotated[
         Literal["map", "noise", "threshold", "rule"],
-        typer.Option("--kind", help="risk-utility map; R_A against sigma or tau; the optimal rule on the data"),
+        typer.Option("--kind", help="Risk-utility map; R_A against sigma or tau; the optimal rule on the data."),
     ] = "map",
-    out: Annotated[Path, typer.Option("-o", "--out", help="a .png, .svg or .pdf file")] = Path("gaussian.png"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="A .png, .svg or .pdf file.")] = Path("gaussian.png"),
 ) -> None:
     """A picture: a figure of the paper with the proved optimum, or the optimal rule on the data space."""
     model, adversary = asked.model, asked.eve
@@ -185,10 +185,10 @@ _THEOREMS = {
 @about_a_model
 def optimum_command(
     asked: GaussianQuestion,
-    lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number')] = "calibrated",
+    lam: Annotated[str, typer.Option("--lambda", metavar="L", help='"calibrated", or a number.')] = "calibrated",
     simulate: Annotated[
         int | None,
-        typer.Option("--simulate", metavar="SIZE", help="also apply the rule to this many simulated samples"),
+        typer.Option("--simulate", metavar="SIZE", help="Also apply the rule to this many simulated samples."),
     ] = None,
     time_limit: TimeLimit = None,
     as_json: Json = False,

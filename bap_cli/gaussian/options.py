@@ -26,9 +26,9 @@ from gaussian import (
 from gaussian.eves import ThresholdEve
 
 _EVE_HELP = (
-    "what Eve tests: mean, max, both (mean and max, she loses only if wrong about both), min, median, range, "
-    "quantile@LEVEL or record@NUMBER; a threshold and losses may follow, as in max=2 or quantile@0.9=1.5/2,1; "
-    "may be repeated for several Eves"
+    "What Eve tests: mean, max, both (mean and max, she loses only if wrong about both), min, median, range, "
+    "quantile@LEVEL or record@NUMBER; a threshold and losses may follow, as in max=2 or quantile@0.9=1.5/2,1. "
+    "Repeat it for several Eves."
 )
 _KINDS: dict[str, type[ThresholdEve]] = {
     "mean": MeanEve,
@@ -53,33 +53,35 @@ class GaussianQuestion:
 
 def asked(
     eve: Annotated[list[str], typer.Option("--eve", metavar="EVE", help=_EVE_HELP)],
-    n: Annotated[int, typer.Option("--n", help="number of observations")] = 5,
-    prior_sd: Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta")] = 1.0,
-    bob_threshold: Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B")] = 0.0,
+    n: Annotated[int, typer.Option("--n", help="Number of observations.")] = 5,
+    prior_sd: Annotated[float, typer.Option("--prior-sd", help="sigma_0, standard deviation of theta.")] = 1.0,
+    bob_threshold: Annotated[float, typer.Option("--bob-threshold", help="c_B: Bob tests theta > c_B.")] = 0.0,
     eve_threshold: Annotated[
-        float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2")
+        float | None, typer.Option("--eve-threshold", help="c_E of a single test; default 0.5 or 2.")
     ] = None,
     mean_threshold: Annotated[
-        float | None, typer.Option("--mean-threshold", help="threshold of the mean's test; default 0.5")
+        float | None, typer.Option("--mean-threshold", help="Threshold of the mean's test; default 0.5.")
     ] = None,
     max_threshold: Annotated[
-        float | None, typer.Option("--max-threshold", help="threshold of the maximum's test; default 2")
+        float | None, typer.Option("--max-threshold", help="Threshold of the maximum's test; default 2.")
     ] = None,
-    prior_mean: Annotated[float, typer.Option("--prior-mean", help="mean of theta")] = 0.0,
+    prior_mean: Annotated[float, typer.Option("--prior-mean", help="Mean of theta.")] = 0.0,
     noise_sd: Annotated[
-        float, typer.Option("--noise-sd", help="standard deviation of an observation given theta")
+        float, typer.Option("--noise-sd", help="Standard deviation of an observation given theta.")
     ] = 1.0,
     bob_loss: Annotated[
-        str, typer.Option("--bob-loss", metavar="A,B", help="what Bob loses by a miss (A) and by a false alarm (B)")
+        str, typer.Option("--bob-loss", metavar="A,B", help="What Bob loses by a miss (A) and by a false alarm (B).")
     ] = "1,1",
     eve_loss: Annotated[
-        str | None, typer.Option("--eve-loss", metavar="A,B", help="the same for every Eve without losses of her own")
+        str | None, typer.Option("--eve-loss", metavar="A,B", help="The same for every Eve without losses of her own.")
     ] = None,
     eve_weights: Annotated[
-        str | None, typer.Option("--eve-weights", metavar="W,W,...", help="weights of the risks of several Eves in R_E")
+        str | None,
+        typer.Option("--eve-weights", metavar="W,W,...", help="What each Eve's risk counts in R_E."),
     ] = None,
     either: Annotated[
-        bool, typer.Option("--either", help="one Eve has all the tests, and loses only if she is wrong about every one")
+        bool,
+        typer.Option("--either", help="One Eve has all tests, and loses only if wrong about every one."),
     ] = False,
 ) -> GaussianQuestion:
     """What the options that all commands share describe."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bap_cli.app import Json
+from bap_cli.app import Group, Json
 from bap_cli.draws import Again, risk_left, say_repeated
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
@@ -30,7 +30,7 @@ from bap_lp.model.display import clean, counted, equals
 from bap_lp.rational import InputError
 
 app = typer.Typer(
-    help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None
+    cls=Group, help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `bap microdata solve --out` wrote.")]

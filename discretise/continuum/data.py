@@ -13,7 +13,7 @@ import numpy as np
 from bap_lp import InputError
 from discretise.continuum.mixtures import PriorMixture
 from discretise.continuum.optimum import DataLaw
-from discretise.continuum.panels import Functions, resolve
+from discretise.continuum.panels import INTEGRAL, Functions, PanelLaw, resolve
 from discretise.laws import Likelihood, predictive
 from discretise.losses import eve_slices, eve_table, loss_table
 from discretise.models import ScalarModel
@@ -27,6 +27,7 @@ _MOST_DECISIONS = 300
 _MOST_REPLIES = 6_000  # a game has a dense square matrix of this size: 0.3 GB, a few of them at once
 _FADED = 1e-17
 _LEAST_POWER = 1.05  # sums of k^-a with a this close to 1 cannot be told from infinite ones
+_ROUGH = 1e-12  # an error of the mass of a panel that polynomials do not reach otherwise
 _OFF = 1e-6  # a larger miss is not rounding: the likelihood is not what it claims to be; a far tail is known roughly
 
 
@@ -65,6 +66,8 @@ def law_of_data(model: ScalarModel, tell: Callable[[str], None] = lambda _: None
         names += [f"E[eve_loss(x, {d:.6g})]" for eve in eves for d in eve.decisions]
         edges, is_open = _first_edges(mixture, breaks)
         panels = resolve(functions, edges, is_open, names)
+        if not model.deep:
+            _capped(panels, mixture, np.append(np.ones(1 + len(decisions)), np.repeat(weights, sizes)))
         law = DataLaw(panels, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), len(decisions), eve_slices(eves))
     return _checked(law, expected, mixture.left_losses, np.repeat(weights, sizes))
 
@@ -86,6 +89,22 @@ def _checked(law: DataLaw, expected: Array, left: Array, most: Array, beyond: fl
     wrong[0, : 1 + b] += missed
     wrong[0, 1 + b :] += missed[0] * np.maximum(totals[1 + b :], most)
     return law
+
+
+def _capped(panels: PanelLaw, mixture: PriorMixture, most: Array) -> None:
+    """Cap the error of a panel next to an infinite density, where no polynomial fits.
+
+    The integrals over it are between 0 and `most` times its mass, which the distribution functions tell.
+    """
+    rough = np.flatnonzero(panels.error[:, 0] > _ROUGH)
+    if len(rough):
+        thetas, weights = mixture.nodes()
+        law = Likelihood(mixture.likelihood, thetas, mixture.law)
+        ends = np.stack([panels.low[rough], panels.high[rough]])
+        low, high = (weights @ np.abs(law.table(name, ends[1]) - law.table(name, ends[0])) for name in ("cdf", "sf"))
+        found = np.abs(panels.half[rough, None] * (panels.coefs[rough] @ INTEGRAL))
+        cap = found + 2 * np.minimum(low, high)[:, None] * most
+        panels.error[rough] = np.minimum(panels.error[rough], cap)
 
 
 def _first_edges(mixture: PriorMixture, breaks: Array) -> tuple[Array, tuple[bool, bool]]:

@@ -203,9 +203,9 @@ class PriorMixture:
 
     def at(self, x: Array) -> tuple[Array, Array]:
         """beta (points x columns) and its error, elementwise."""
-        width = 1 + self.columns(np.asarray(self.law.thetas[:1], dtype=float)).shape[1]
-        parts = [self._block(x[k : k + _BLOCK]) for k in range(0, len(x), _BLOCK)] or [(np.zeros((0, width)),) * 2]
-        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+        law = self.law.together or (self.law.each or [None])[0]
+        values, wrong = paced(lambda a, b: np.stack(self._block(x[a:b])), len(x), 1, law, axis=1, most=_BLOCK)
+        return values, wrong
 
     def _block(self, x: Array) -> tuple[Array, Array]:
         if self.points is not None:

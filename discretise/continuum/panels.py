@@ -31,7 +31,7 @@ _POINTS = np.concatenate([_T, [-_EDGE, _EDGE]])
 _TO_COEFS = np.cos(np.pi * np.outer(_K, _K + 0.5) / NODES) * 2 / NODES
 _TO_COEFS[0] /= 2
 _AT_EDGES = np.cos(np.outer(np.arccos([-_EDGE, _EDGE]), _K))
-_INTEGRAL = np.where(_K % 2 == 0, 2 / (1 - np.where(_K % 2 == 0, _K, 0.0) ** 2.0), 0.0)
+INTEGRAL = np.where(_K % 2 == 0, 2 / (1 - np.where(_K % 2 == 0, _K, 0.0) ** 2.0), 0.0)
 _TOLERANCE = 1e-14  # of one panel, relative to the integral of the function
 _DEEPEST = 45
 _NARROW = 1e-12  # of x: rounding in the nodes of narrower panels is as large as what halving would resolve
@@ -58,7 +58,7 @@ class PanelLaw:
     @cached_property
     def totals(self) -> Array:
         """The integral of each function."""
-        return np.asarray(self.half @ (self.coefs @ _INTEGRAL))
+        return np.asarray(self.half @ (self.coefs @ INTEGRAL))
 
     def local(self, x: Array, panel: NDArray[np.intp]) -> Array:
         """The coordinate -1..1 in the panel."""
@@ -113,7 +113,7 @@ def _refined(functions: Functions, edges: Array, scale: Array | float = 1e-290) 
     done: list[PanelLaw] = []
     while len(low):
         law, excess = _measure(functions, low, high)
-        found = np.abs(law.half[:, None] * (law.coefs @ _INTEGRAL))
+        found = np.abs(law.half[:, None] * (law.coefs @ INTEGRAL))
         settled = sum((np.abs(part.totals) for part in done), np.zeros(found.shape[1]))
         size = np.maximum(settled + found.sum(axis=0), scale)
         split = (excess > _TOLERANCE * size).any(axis=1) & (depth < _DEEPEST)
@@ -143,7 +143,7 @@ def _tail(functions: Functions, edges: Array, side: int, scale: Array, names: li
         parts.append(part)
         # the integrals over each of the panels, from the inside outwards
         place = np.searchsorted(np.abs(reach - end), np.abs((part.low + part.high) / 2 - end)) - 1
-        whole = part.half[:, None] * (part.coefs @ _INTEGRAL)
+        whole = part.half[:, None] * (part.coefs @ INTEGRAL)
         for k in range(_BATCH):
             shares.append(np.abs(whole[place == k].sum(axis=0)) / scale)
         scale = scale + np.abs(part.totals)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import typer
 
-from bap_cli.app import app
+from bap_cli.app import COMMANDS, app
+from bap_cli.app import command as command_named
 from bap_cli.main import main
 from bap_lp import ConflictError, InputError, load_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
@@ -192,3 +193,22 @@ def test_the_errors_shown_are_the_errors_given() -> None:
         with pytest.raises(InputError) as refused:
             problem_from_dict(tomllib.loads(text.replace(old, new, 1)), "coin.toml")
         assert str(refused.value) == line
+
+
+def _all_commands() -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name in COMMANDS:
+        found = command_named(name)
+        inner = getattr(found, "commands", None)
+        out |= {name: found} if inner is None else {f"{name} {key}": one for key, one in inner.items()}
+    return out
+
+
+@pytest.mark.parametrize("name", [*COMMANDS])
+def test_every_option_has_a_whole_sentence_and_no_summary_is_cut(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for key, one in _all_commands().items():
+        if key.split()[0] == name:
+            helps = {option.name: option.help for option in one.params if option.name != "help"}
+            assert [(key, k) for k, words in helps.items() if not words or not words.endswith((".", ".toml"))] == []
+    assert main([name, "--help"]) == 0
+    assert "..." not in capsys.readouterr().out.replace("[ARGS]...", "").replace("FILE...", "").replace(", ...,", "")

@@ -134,3 +134,8 @@ def test_a_parameter_that_is_no_number_is_refused_without_a_warning(loc):
     document = {"prior": {"name": "norm"}, "likelihood": {"name": "norm", "loc": loc}, "bob": agent, "eve": agent}
     with pytest.raises(InputError, match=r"likelihood\(.*\) is no distribution of scipy\.stats"):
         model_from_dict(document)
+
+
+def test_a_law_on_a_circle_is_refused_at_once():
+    with pytest.raises(InputError, match="likelihood = 'vonmises' has a distribution function above 1"):
+        model(stats.uniform(-1, 2), lambda t: stats.vonmises(2.0, loc=t), zero_one(0), zero_one(1), **TESTS)

@@ -439,3 +439,19 @@ def test_a_game_that_is_large_is_not_refined_to_the_last_digit(monkeypatch):
     rough = bracket(problem, 0.3)
     assert fine.width < 1e-9 < rough.width < 1e-4
     assert rough.lower <= fine.lower <= fine.upper <= rough.upper
+
+
+@pytest.mark.parametrize(
+    ("prior", "likelihood", "bob", "eve"),
+    [
+        (stats.gamma(4), lambda t: stats.beta(t, 2), 3, 0.6),
+        (stats.gamma(2), lambda t: stats.weibull_min(0.3, scale=t), 2, 1),
+    ],
+    ids=["beta", "weibull"],
+)
+def test_an_infinite_density_at_an_end_costs_no_more_than_its_mass(prior, likelihood, bob, eve):
+    """The panel at 0 had the error of a polynomial that cannot follow the density: widths of 0.05 and 0.001."""
+    made = model(prior, likelihood, zero_one(bob), zero_one(eve), **TEST)
+    found = bracket(made)
+    assert found.width < 1e-6
+    assert found.lower <= solve(made, found.lam).value <= found.upper + 1e-3

@@ -1,9 +1,6 @@
-"""The structured solver against HiGHS on the same compact program, its growth in N, its memory, and ties.
+"""The structured solver: its growth in N, its memory, and ties; `grid` has it against HiGHS.
 
-Random dense games: uniform losses, Dirichlet prior, at lam = 1 and at the calibrated lam, where releasing everything
-and releasing nothing are equally good.  HiGHS runs on the compact program with scaled marginals (N rho), by its dual
-simplex and by its interior point; one that needs more than LIMIT seconds is stopped and shown as >.  Gaps are relative
-to the largest spread of losses.
+Random dense games: uniform losses, Dirichlet prior, at lam = 1. Gaps are relative to the largest spread of losses.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ import multiprocessing
 from functools import partial
 from pathlib import Path
 
-import highspy
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -21,9 +17,6 @@ from rich.table import Table
 from bap_lp.engines.game.solver import GameSolution, solve_game
 from benchmarks.instances import best_time
 
-LIMIT = 120.0
-SMALL = [(50, 5, 5), (200, 8, 8), (500, 5, 5), (1000, 10, 10)]
-VERSUS = [*SMALL, (5000, 5, 5), (10_000, 5, 5), (10_000, 10, 10), (100_000, 2, 2)]
 GROWTH = [(2, 2), (5, 5)]
 Array = np.ndarray
 Game = tuple[Array, Array, Array]
@@ -50,71 +43,9 @@ def copies(n: int, b: int, e: int) -> Game:
     return np.full(n, 1 / n), B[which], E[which]
 
 
-def calibrated(p: Array, B: Array, E: Array) -> float:
-    """Bob's loss from silence over Eve's loss from silence."""
-    bob = (p @ B).min() - p @ B.min(axis=1)
-    eve = (p @ E).min() - p @ E.min(axis=1)
-    return float(bob / eve)
-
-
-def program(p: Array, B: Array, E: Array, lam: float) -> highspy.HighsLp:
-    n, b = B.shape
-    e = E.shape[1]
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = n * b + b, n + b * e
-    lp.col_cost_ = np.concatenate([B.ravel(), np.full(b, -lam)])
-    lp.col_lower_ = np.concatenate([np.zeros(n * b), np.full(b, -np.inf)])
-    lp.col_upper_ = np.full(n * b + b, np.inf)
-    lp.row_lower_ = np.concatenate([n * p, np.zeros(b * e)])
-    lp.row_upper_ = np.concatenate([n * p, np.full(b * e, np.inf)])
-    state, decision = np.divmod(np.arange(n * b), b)
-    index = np.column_stack([state, n + decision[:, None] * e + np.arange(e)])
-    entry = np.column_stack([np.ones(n * b), E[state]])
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    starts = np.concatenate([np.arange(n * b) * (e + 1), n * b * (e + 1) + np.arange(b + 1) * e])
-    lp.a_matrix_.start_ = starts.astype(np.int32)
-    lp.a_matrix_.index_ = np.concatenate([index.ravel(), n + np.arange(b * e)]).astype(np.int32)
-    lp.a_matrix_.value_ = np.concatenate([entry.ravel(), -np.ones(b * e)])
-    return lp
-
-
-def general(game: Game, lam: float, solver: str, value: float) -> float:
-    """Seconds HiGHS needs, infinite where stopped."""
-    model = highspy.Highs()
-    for name, setting in {"output_flag": False, "solver": solver, "time_limit": LIMIT}.items():
-        assert model.setOptionValue(name, setting) == highspy.HighsStatus.kOk
-    model.passModel(program(*game, lam))
-
-    def run() -> None:
-        model.clearSolver()  # a model that was solved before is at its optimum
-        model.run()
-
-    elapsed, _ = best_time(run, repeats=1)
-    if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return math.inf
-    assert abs(model.getInfo().objective_function_value / len(game[0]) - value) < 1e-6, "HiGHS disagrees"
-    return elapsed
-
-
 def relative_gap(game: Game, lam: float, found: GameSolution) -> float:
     scale = max(np.ptp(game[1], axis=1).max(), lam * np.ptp(game[2], axis=1).max())
     return abs(found.gap) / float(scale)
-
-
-def times(seconds: float, own: float) -> str:
-    return f"> {LIMIT / own:.0f}" if math.isinf(seconds) else f"{seconds / own:.1f}"
-
-
-def versus(console: Console) -> None:
-    table = Table("(N, b, e)", "lam", "seconds", "gap", "simplex /", "interior /", "best /", title="HiGHS over this")
-    for size in VERSUS:
-        game = dense(*size)
-        for name, lam in (("1", 1.0), ("calibrated", calibrated(*game))):
-            own, found = best_time(partial(solve_game, *game, lam=lam))
-            others = [general(game, lam, solver, found.value) for solver in ("simplex", "ipm")]
-            gap = f"{relative_gap(game, lam, found):.0e}"
-            table.add_row(str(size), name, f"{own:.4f}", gap, *(times(t, own) for t in (*others, min(others))))
-    console.print(table)
 
 
 def growth(console: Console) -> None:
@@ -156,7 +87,6 @@ def peak(size: tuple[int, int, int]) -> float:
 
 def main() -> None:
     console = Console()
-    versus(console)
     growth(console)
     ties(console)
     with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -1,14 +1,12 @@
 """An Eve who reports probabilities: the certified bracket against Clarabel through cvxpy, and checking it.
 
-    python benchmarks/information.py
+    python -m benchmarks information
 
 Every problem has random floats. Ours ends with a bracket in rationals, cvxpy with a float. Both are timed in turn in
-one process, twice each, and the least processor time counts. cvxpy is asked for sizes that it solves within a minute.
+one process, and the shortest of a few runs counts. cvxpy is asked for sizes that it solves within a minute.
 """
 
 from __future__ import annotations
-
-from time import process_time
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from bap_lp.model.agents import Agent
 from bap_lp.model.problem import Problem
 from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.solving import solve
+from benchmarks.instances import best_time
 
 SIZES = [(50, 5, 5), (50, 5, 50), (200, 5, 3), (1000, 5, 10), (1000, 5, 1000)]
 COMPARED = 1000  # values times signals up to which cvxpy is timed
@@ -45,32 +44,23 @@ def peer(problem: Problem) -> float:
     return float(cp.Problem(cp.Minimize(goal), [cp.sum(q, axis=1) == 1]).solve(solver=cp.CLARABEL))
 
 
-def least_time(action: object, repeats: int = 2) -> tuple[float, object]:
-    times, found = [], None
-    for _ in range(repeats):
-        start = process_time()
-        found = action()  # type: ignore[operator]
-        times.append(process_time() - start)
-    return min(times), found
-
-
 def main() -> None:
     print("(N, b, values)  loss    ours s  check s  cvxpy s  ours/cvxpy      gap")
     for size in SIZES:
         for kind in ("log", "brier"):
             problem = random_problem(*size, kind)
             repeats = 2 if size[0] < 1000 else 1
-            ours, best = least_time(lambda problem=problem: solve(problem, LAM), repeats)
-            check, verdict = least_time(lambda problem=problem, best=best: verify(problem, best.certificate), 1)
+            ours, best = best_time(lambda problem=problem: solve(problem, LAM), repeats)
+            check, verdict = best_time(lambda problem=problem, best=best: verify(problem, best.certificate), 1)
             if not verdict:
-                raise ArithmeticError(verdict.reason)  # type: ignore[attr-defined]
+                raise ArithmeticError(verdict.reason)
             other, ratio = "      -", "         -"
             if size[1] * size[2] <= COMPARED:
-                seconds, value = least_time(lambda problem=problem: peer(problem), repeats)
-                if not best.bound - 1e-5 < value < best.value + 1e-5:  # type: ignore[attr-defined,operator]
+                seconds, value = best_time(lambda problem=problem: peer(problem), repeats)
+                if not best.bound - 1e-5 < value < best.value + 1e-5:
                     raise ArithmeticError(f"cvxpy finds {value}, outside of the bracket")
                 other, ratio = f"{seconds:7.3f}", f"{ours / seconds:10.2f}"
-            gap = f"{best.gap:8.1e}"  # type: ignore[attr-defined]
+            gap = f"{best.gap:8.1e}"
             print(f"{size!s:15} {kind:6} {ours:7.3f} {check:8.3f} {other:>8} {ratio:>11} {gap}")
 
 

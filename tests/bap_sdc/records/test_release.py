@@ -152,13 +152,6 @@ def test_a_file_with_one_level_is_released_with_its_type(kind, tmp_path):
         out.to_frame().to_parquet(tmp_path / "out.parquet")  # one type of cells, or Parquet refuses them
 
 
-def test_dates_and_times_sort_by_value():
-    frame = pd.DataFrame({"a": [date(2021, 1, 1), date(2020, 1, 1)], "b": [time(2), time(1)], "c": ["x", "y"]})
-    study = Study(frame, {"a": "0-1", "b": "0-1"}, [Eve("c")])
-    assert study["a"].labels == ("2020-01-01", "2021-01-01")
-    assert study["b"].labels == ("01:00:00", "02:00:00")
-
-
 def test_cells_that_are_lists_are_refused_and_not_proposed():
     frame = pd.DataFrame({"a": [[1], [2]], "b": ["x", "y"], "c": [1, 2], "d": [b"x", b"y"]})
     with pytest.raises(InputError, match="column 'a' must be text, a number, a truth value or a date"):

@@ -54,7 +54,7 @@ from types import SimpleNamespace as Record
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
-FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 2", 10**300, F(1, 2**48)
+FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 3", 10**300, F(1, 2**48)
 SHARED = ["min_eve_risk", "max_bob_risk"]
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
 STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
@@ -62,7 +62,6 @@ COLUMN = ["name", "labels", "values", "numeric", "bands", "named", "merged", "wh
           "ordered"]  # fmt: skip
 PRIOR = ["model", "smoothing", "toward", "margins", "likelihoods", "scores", "draws", "fresh", "fitted", "held_out",
          "types", "p"]  # fmt: skip
-CLAIMS = ["value", "bob", "eve", "bound", "gap"]  # of an optimum of records
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
 ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
@@ -1520,8 +1519,8 @@ class Records:
         need(all(a < b for a, b in pairwise(self.types)), "record types must be in order, each once")
         need(texts(mechanism["types"]) == texts(self.types), "the mechanism has other record types")
         self.exact = not floating(study["publish"], study["eves"], prior["p"])
-        self.given = self.probabilities(prior["p"])
-        self.p = scaled(self.given, self.read)
+        p = self.probabilities(prior["p"])
+        self.given, self.p = scaled(p), scaled(p, self.read)
         self.counts = [(tuple(x[:-1]), x[-1]) for x in map(self.counted, listed(prior["fitted"], "fitted"))]
         need(all(a < b for (a, _), (b, _) in pairwise(self.counts)), "counts must be in order, each once")
         for tables in (prior["draws"], prior["fresh"]):
@@ -1583,11 +1582,12 @@ class Records:
             need(all(type(v) is int and 0 <= v < m for v, m in zip(told, self.levels)), "a row of the mechanism")
             places.append((x, joint(told, self.levels)))
             self.sent[x][places[-1][1]] = plain(q, 0, 1)
-        self.kinds = {type(row[-1]) for row in rows}
-        ordered = all(a < b for a, b in pairwise(places)) and len(self.kinds) == 1
-        need(ordered, "rows of the mechanism must be in order, each once, with numbers of one kind")
+        kinds = {type(row[-1]) for row in rows}
+        need(all(a < b for a, b in pairwise(places)), "rows of the mechanism must be in order, each once")
         good = all(total(own.values()) == 1 and all(own.values()) for own in self.sent)
         need(good, "a row of the mechanism is not a distribution")
+        able = self.floats and all(q == rounded(q) for own in self.sent for q in own.values())
+        need(kinds == {float if able else str}, "the mechanism has numbers of another kind")
 
     def told(self, i):
         out = []
@@ -1622,8 +1622,6 @@ class Records:
                 free = {j for j, v in enumerate(low[s]) if not v or not k}
                 right[z] = right.get(z, {*range(len(low[0]))}) & free
             e.live = [k and not right[z] and e.low[s] for k, s, z in zip(e.chance, e.s, e.z)]
-        seen = [x for part in many(components) for x in positions(part["states"], len(self.p), "states")]
-        need(sorted(seen) == [*range(len(self.p))], "the components do not hold every record type once")
         groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
         need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
         out = [self.component(part, lam) for part in components]
@@ -1650,26 +1648,6 @@ class Records:
                     o.losses[at] = low if k == 1 else [(j, k * v) for j, v in low]
         return program.bound((replies, {}))
 
-    def optimum(self, proof, lam):
-        """Value and bound of the study without conditions, whose certificate this is; all that it claims holds."""
-        keyed(proof, ["numbers", "lambda", *CLAIMS, "eves", "columns", "method", "components"])
-        kind = float if self.floats else str
-        need(type(proof["method"]) is str and self.kinds == {kind}, "the mechanism has numbers of another kind")
-        need(self.stated(proof["lambda"]) == lam, "it is another optimum")
-        (columns, heard, _), bound = self.risks, self.bound(lam, proof["components"])
-        bob, eve = total(columns), total(e.weight * r for e, r in zip(self.eves, heard))
-        value = bob - lam * eve
-        for found, claims in (([value, bob, eve, bound], [proof[k] for k in CLAIMS[:4]]),
-                              (heard, proof["eves"]), (columns, proof["columns"])):  # fmt: skip
-            need([*map(self.read, found)] == [*map(self.stated, claims)], "the certificate claims other numbers")
-        need(self.stated(proof["gap"]) == self.gap(value, bound), "the certificate claims another gap")
-        return value, bound
-
-    def stated(self, v):
-        good = type(v) is (float if self.floats else str) and str(v) != "-0.0"
-        need(good, "a number of the certificate is of another kind")
-        return number(v, long=True)
-
     def gap(self, value, bound):
         return rounded_up(max(value - bound, F(0))) if self.floats else value - bound
 
@@ -1695,11 +1673,10 @@ class Records:
     def priced(self, scale, weights):
         """At prices: Bob's losses times a number, and another weight for every Eve; an Eve without one has no loss."""
         for b in self.bobs:
-            times = (lambda v: self.read(v * scale)) if self.exact else (lambda v: F(float(v) * float(scale)))
-            b.loss = [[times(v) for v in row] for row in b.given]
+            b.loss = [[v * scale for v in row] for row in b.loss]
         for one, w in zip(self.spies, weights):
             for e in one.parts:
-                e.loss, e.weight = e.loss if w else [[F(0)] * len(row) for row in e.loss], self.read(w) if w else F(1)
+                e.loss, e.weight = e.loss if w else [[F(0)] * len(row) for row in e.loss], w or F(1)
 
     def by_spy(self, values):
         """Numbers of the Eves, added up where several of them are one informed Eve."""
@@ -1731,18 +1708,19 @@ class StudyRules:
     Without prices weights and lam are those of the study.
     """
 
-    def __init__(self, study, records, certificate, floats):
-        self.records, self.columns, self.types = records, study["columns"], dict(study["conditions"])
+    def __init__(self, study, records, certificate, lam):
+        self.records, self.columns, self.asked = records, study["columns"], study["conditions"] or {}
+        self.types = dict(self.asked)
         self.cap, self.floor, self.dp = (many(self.types.pop(name, [])) for name in ("cap", "floor", "dp"))
         self.cell = self.types.pop("min_cell", None)
         self.convex = not self.types.get("deterministic") and "max_signals" not in self.types
         given, names = keyed(certificate["prices"], ["floor", *SHARED]), [e.own["name"] for e in records.spies]
-        lam, loose, self.least, self.limits = proof_number(certificate["lambda"]), LOOSE if floats else 0, {}, []
+        self.loose, self.least, self.limits = LOOSE if records.floats else 0, {}, []
         prices = {names.index(name): proof_number(w) for name, w in given["floor"].items()}
         prices |= {name: proof_number(given[name]) for name in SHARED}
-        need(min([lam, *prices.values()]) >= 0, "a price is negative")
-        self.scale, every = 1 + prices["max_bob_risk"], [number(e.own["weight"]) for e in records.spies]
-        self.weights, self.at = every, lam
+        need(min(prices.values()) >= 0, "a price is negative")
+        self.scale, self.own = 1 + prices["max_bob_risk"], [e.weight for e in records.spies]
+        self.weights, self.at, every = self.own, lam, self.own
         if any(prices.values()):
             paid = [(lam + prices["min_eve_risk"]) * w + prices.get(n, 0) for n, w in enumerate(every)]
             self.weights, self.at = (paid, F(1)) if any(paid) else (every, F(0))
@@ -1753,14 +1731,41 @@ class StudyRules:
             self.least[n] = max(self.least.get(n, F(0)), number(row["at_least"], 0))
         if self.convex:  # (price, what the release has, its most)
             for n, v in self.least.items():
-                self.limits.append((prices.pop(n, F(0)), lambda bob, eves, n=n: -eves[n], -(1 - loose) * v))
+                self.limits.append((prices.pop(n, F(0)), lambda bob, eves, n=n: -eves[n], -(1 - self.loose) * v))
             if "min_eve_risk" in self.types:
                 low, has = number(self.types["min_eve_risk"]), lambda bob, eves: -sum(map(F.__mul__, every, eves))
-                self.limits.append((prices.pop("min_eve_risk"), has, -(1 - loose) * low))
+                self.limits.append((prices.pop("min_eve_risk"), has, -(1 - self.loose) * low))
             if "max_bob_risk" in self.types:
-                top = (1 + loose) * number(self.types["max_bob_risk"])
+                top = (1 + self.loose) * number(self.types["max_bob_risk"])
                 self.limits.append((prices.pop("max_bob_risk"), lambda bob, eves: bob, top))
         need(not any(prices.values()), "there is a price for what is not demanded")
+
+    def kept(self, bob, eves, n):
+        """That the release keeps the numbers that its parts share, and the least size of a cell of n records."""
+        need(all(has(bob, eves) <= most for _, has, most in self.limits), "the release breaks a floor, or a cap on R_B")
+        if self.cell is not None:
+            sent = ((i, p * q) for p, own in zip(self.records.p, self.records.sent) for i, q in own.items())
+            least = number(self.cell, 0) / n * (1 - self.loose)
+            need(all(m >= least for m in summed(sent).values()), "the release breaks min_cell")
+
+    def ends(self, certificate, bob, eves, value):
+        """R_A of the release and its bound: the sums over all parts at the prices, less the prices times the limits."""
+        r, parts = self.records, listed(certificate["parts"], "parts")
+        seen = [x for part in parts for x in positions(part["states"], len(r.p), "states")]
+        need(sorted(seen) == [*range(len(r.p))], "the parts do not hold every record type once")
+        if any("certificate" in part for part in parts):
+            need(self.asked, "a study without conditions is proved by its components")
+            kinds = {part["certificate"]["numbers"] for part in parts}
+            need(kinds == {certificate["numbers"]}, "the parts have numbers of another kind")
+            self.split(parts)
+            value, bound = map(total, zip(*map(self.proved, parts)))
+            value -= sum(price * has(bob, eves) for price, has, _ in self.limits)
+        else:
+            local = self.cap or self.dp or {*self.types} - {*SHARED} or not self.convex
+            need(not local, "these conditions are proved part by part")
+            r.priced(self.scale, self.weights)
+            bound = r.bound(self.at, parts)
+        return value, bound - sum(price * most for price, _, most in self.limits)
 
     def level(self, column, level):
         """The position of a level, by its label, or by the cell that has it."""
@@ -1822,7 +1827,7 @@ class StudyRules:
     def problem(self, part):
         """A part as problem.json: prior p / P, Bob's levels that others do not replace, weights at the prices."""
         r, states, bobs, eves = self.records, part["states"], [], []
-        types, mass = [r.types[x] for x in states], sum(r.p[x] for x in states)
+        types, mass = [r.types[x] for x in states], sum(r.given[x] for x in states)
         for b, own in zip(r.bobs, listed(part["levels"], "levels", len(r.bobs))):
             need(positions(own, r.sizes[b.k], "levels") == sorted({*own}) and own, "levels")
             there, loss, w = {x[b.k] for x in types}, b.own["loss"], b.own["weight"]
@@ -1845,7 +1850,7 @@ class StudyRules:
             elif e.knows:
                 eves[-1]["knows"] = [str(e.z[x]) for x in states]
         names = [", ".join(f"{n}={own[v]}" for n, own, v in zip(r.names, r.labels, x)) for x in types]
-        data = {"labels": names, "prior": [str(r.p[x] / mass) for x in states]}
+        data = {"labels": names, "prior": [str(r.given[x] / mass) for x in states]}
         out = {"title": "", "data": data, "bob": bobs, "eve": eves, "alice": {"lambda": str(self.at)}}
         given = self.part(states)
         return out | ({"conditions": given} if given else {}), mass
@@ -1866,79 +1871,42 @@ class StudyRules:
         return mass * value, mass * bound
 
 
-def under_conditions(study, mechanism, prior, certificate, floats):
-    """Value and bound, the number of parts, and the risks of columns and Eves."""
-    records = Records(study, mechanism, prior, floating(study["publish"], study["eves"], prior["p"]))
-    asked, (columns, eves, _) = StudyRules(study, records, certificate, floats), records.risks
-    bob, eves = total(columns), records.by_spy(eves)
-    if asked.cell is not None:
-        cells, n = {}, sum(row[-1] for row in prior["fitted"])
-        for p, own in zip(records.p, records.sent):
-            for i, q in own.items():
-                cells[i] = cells.get(i, 0) + p * q
-        least = number(asked.cell, 0) / n * (1 - (LOOSE if floats else 0))
-        need(all(m >= least for m in cells.values() if m), "the release breaks min_cell")
-    kind = {"priced": "optimum"}.get(certificate["kind"], "parts")
-    keyed(certificate, ["kind", "numbers", "lambda", "value", "gap", "prices", kind])
-    if certificate["kind"] == "priced":
-        local = asked.cap or asked.dp or {*asked.types} - {*SHARED}
-        need(not local and asked.convex, "these conditions are proved part by part")
-        proof, priced = certificate["optimum"], Records(study, mechanism, prior, floats)
-        priced.priced(asked.scale, asked.weights)
-        need(proof["numbers"] == certificate["numbers"], "it is another optimum")
-        (value, bound), size = priced.optimum(proof, priced.read(asked.at)), len(proof["components"])
-    else:
-        need(certificate["kind"] == "parts", "a study with conditions is proved by parts, or at prices")
-        parts = listed(certificate["parts"], "parts")
-        seen = [x for part in parts for x in positions(part["states"], len(records.p), "states")]
-        need(sorted(seen) == [*range(len(records.p))], "the parts do not hold every record type once")
-        need(all(part["certificate"]["numbers"] == certificate["numbers"] for part in parts), "numbers of two kinds")
-        asked.split(parts)
-        (value, bound), size = map(total, zip(*map(asked.proved, parts))), len(parts)
-    for price, has, most in asked.limits:
-        need(has(bob, eves) <= most, "the release breaks a floor, or a cap on R_B")
-        value, bound = value - price * has(bob, eves), bound - price * most
-    return value, bound, size, columns, eves
-
-
 def proved_records(study, mechanism, result, prior, certificate, allow):
     """What a folder of records proves, in words."""
-    need(certificate.get("numbers") in ("exact", "floats"), "numbers are exact or floats")
+    keyed(certificate, ["numbers", "lambda", "value", "bound", "gap", "prices", "parts"])
+    need(certificate["numbers"] in ("exact", "floats"), "numbers are exact or floats")
     floats, conditions = certificate["numbers"] == "floats", study["conditions"] or {}
     records, lam = Records(study, mechanism, prior, floats), number(certificate["lambda"], 0, MOST, True)
-    need(not floats or lam == rounded(lam), "lambda is no float")
-    able = records.exact and type(certificate["lambda"]) is str and not floating(conditions)
-    need(floats or able, "the proof is exact and the study is not")
-    need(not floats or allow or not records.exact or floating(conditions), "the study is exact and its proof in floats")
+    exact = records.exact and not floating(conditions)
+    need(floats or exact, "the proof is exact and the study is not")
+    need(not floats or allow or not exact, "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
     columns, eves, changed = records.risks
-    like, read = (float, float) if floats else (str, F)
-    if conditions:
-        value, bound, size, columns, eves = under_conditions(study, mechanism, prior, certificate, floats)
-        ends = [(records.read(value), "value"), (records.gap(value, bound), "gap")]
-        need(all(v == proof_number(certificate[k]) for v, k in ends), "the certificate claims other numbers")
-        told, heavy = [*map(read, eves)], [number(e.own["weight"]) for e in records.spies]
-    else:
-        (value, bound), size = records.optimum(certificate, lam), len(certificate["components"])
-        told, eves, heavy = records.by_spy(map(read, eves)), records.by_spy(eves), [e.weight for e in records.spies]
-    bob, eve = total(columns), total(w * r for w, r in zip(heavy, eves))
+    null, full = (records.by_spy(map(records.read, side)) for side in zip(*map(records.extremes, records.eves)))
+    bob, risks, asked = total(columns), records.by_spy(eves), StudyRules(study, records, certificate, lam)
+    asked.kept(bob, risks, sum(n for _, n in records.counts))
+    eve = total(w * r for w, r in zip(asked.own, risks))
+    value, bound = asked.ends(certificate, bob, risks, bob - lam * eve)
     need(bound <= value, "the bound is above the value")
+    ends = {"lambda": lam, "value": value, "bound": bound, "gap": records.gap(value, bound)}
+    same = all(proof_number(certificate[k]) == records.read(v) for k, v in ends.items())
+    need(same, "the certificate states other numbers")
     within = f"within {shown(value - bound)} of " if value > bound else ""
     said = f"R_A = {shown(value) if floats else value} is {within}optimal" + " under the conditions" * bool(conditions)
+    like, read = (float, float) if floats else (str, F)
     weights = [float(b.weight) if floats else b.weight for b in records.bobs]
-    null, full = (records.by_spy(map(read, side)) for side in zip(*map(records.extremes, records.eves)))
     claims = {
         "model": prior["model"], "smoothing": prior["smoothing"], "toward": prior["toward"], "exact": not floats,
         "types": len(records.types), "decisions": records.decisions, "records": sum(n for _, n in records.counts),
         "lambda": like(lam), "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
-        "components": size, "bound": like(bound), "gap": like(records.gap(value, bound)),
-        "columns": [{"name": b.own["column"], "risk": like(c / w), "weight": b.own["weight"], "changed": like(v)}
-                    for b, c, v, w in zip(records.bobs, map(read, columns), changed, weights)],
+        "components": len(certificate["parts"]), "bound": like(bound), "gap": like(ends["gap"]),
+        "columns": [{"name": b.own["column"], "risk": like(read(c) / w), "weight": b.own["weight"], "changed": like(v)}
+                    for b, c, v, w in zip(records.bobs, columns, changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],
                   "knows": [records.names[k] for k in e.knows], "informed": e.own["informed"],
                   "score": e.own.get("score"), **{key: like(v) for key, v in zip(("risk", "null", "full"), own)}}
-                 for e, *own in zip(records.spies, told, null, full)],
+                 for e, *own in zip(records.spies, risks, null, full)],
     }  # fmt: skip
     need(type(result.get("method")) is str, "result.json says no method")
     for own in result["eves"]:

@@ -115,8 +115,8 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
         given = document["lambda"] if several else [document["lambda"]]
         if not isinstance(given, list) or not given:
             raise InputError("lambda", None, "must be a list, one number per problem")
-        lams = tuple(_number(v, "lambda", exact) for v in given)
-        shares = tuple(_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
+        lams = tuple(stated_number(v, "lambda", exact) for v in given)
+        shares = tuple(stated_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
         if bool(shares) != (document["kind"] == "tiers") and not (several and document["kind"] == "conflict"):
             raise InputError("weights_of_tiers", None, "belongs to tiers, one number each")
         channel = None
@@ -139,8 +139,8 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
         shape = (0, 0) if channel is None else channel.shape
         return Certificate(
             lams,
-            _number(document["value"], "value", exact),
-            _number(document["gap"], "gap", exact),
+            stated_number(document["value"], "value", exact),
+            stated_number(document["gap"], "gap", exact),
             channel,
             _dual(document, ""),
             exact,
@@ -164,7 +164,7 @@ def _report(value: Any, field: str) -> Array:
     return table
 
 
-def _number(value: Any, field: str, exact: bool) -> Any:
+def stated_number(value: Any, field: str, exact: bool) -> Any:
     """A number as a certificate states it; floats are written as the fractions they are."""
     found = signed_number(value, field)
     if isinstance(found, float):

@@ -2,7 +2,7 @@
 
     study.json          columns with their levels, losses, Eves: nothing about single records
     mechanism.json      the channel: for every fitted record type, the records it may be released as
-    certificate.json    the proof (`certificates`)
+    certificate.json    the proof (`conditions.proof`)
     result.json         what `bap microdata solve --json` prints
     prior.json          counts of the fitted and of the held-out record types, and the probabilities: confidential
     manifest.json       SHA-256 of these files: its own SHA-256 is what is signed
@@ -31,9 +31,7 @@ from bap_sdc.records.agents import Spy, Target
 from bap_sdc.records.audit.audit import counted_types
 from bap_sdc.records.certificates import (
     probabilities_document,
-    proof_document,
     proof_from_document,
-    read_optimum,
     read_probabilities,
     value_of,
 )
@@ -43,10 +41,10 @@ from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
 from bap_sdc.records.data.prior import Prior, fit
 from bap_sdc.records.solution import StudySolution
-from bap_sdc.records.solved import conditioned_solution, solution_of
+from bap_sdc.records.solved import solution_of
 from bap_sdc.records.study import Study
 
-FORMAT = "bap microdata 2"
+FORMAT = "bap microdata 3"
 PUBLIC = ("study.json", "mechanism.json", "result.json")
 CONFIDENTIAL = ("prior.json", "certificate.json")
 FILES = (*PUBLIC, *CONFIDENTIAL)
@@ -60,7 +58,7 @@ def bundle_texts(
     documents = {
         "study.json": _study_document(study, keep),
         "mechanism.json": _mechanism_document(solution),
-        "certificate.json": proof_document(solution.proof),
+        "certificate.json": solution.proof.document(),
         "result.json": result,
         "prior.json": _prior_document(study),
     }
@@ -346,5 +344,4 @@ def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySol
         rows.append((x, np.ravel_multi_index(tuple(told), levels), q))
     if study.conditions is not None:
         study.conditions = study.conditions.fitted(study)
-        return conditioned_solution(study, proof_from_document(study, document, rows, result["method"]))
-    return solution_of(study, read_optimum(study.program, document, rows))
+    return solution_of(study, proof_from_document(study, document, rows, result["method"]))

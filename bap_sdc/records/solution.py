@@ -15,7 +15,7 @@ from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction,
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import EXACT, float_above, float_below, public, stated, text, tree_sum
-from bap_sdc.records.conditions.proof import StudyProof
+from bap_sdc.records.conditions.proof import ComponentsProof, StudyProof
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.release.channel_risks import fresh_risk, reported_risks
 from bap_sdc.records.release.channels import TableChannel
@@ -47,7 +47,7 @@ class StudySolution(Tabular):
         components: the number of independent parts of the program.
         method: how it was computed, in words.
         channel: the mechanism: for every record type, the records it may be released as.
-        proof: the optimum by components, or under conditions the certificates of the parts.
+        proof: the certificates of its parts.
 
     >>> import pandas
     >>> from bap_sdc import Eve, Study
@@ -71,7 +71,7 @@ class StudySolution(Tabular):
     components: int
     method: str
     channel: TableChannel
-    proof: RecordOptimum | StudyProof
+    proof: StudyProof
 
     @property
     def exact(self) -> bool:
@@ -80,21 +80,23 @@ class StudySolution(Tabular):
     def verify(self) -> Verdict:
         """Check the proof with arithmetic alone."""
         verdict = self.proof.verify()
-        if verdict.optimal or not verdict or (isinstance(self.proof, StudyProof) and self.proof.chosen):
+        if verdict.optimal or not verdict or self.proof.chosen:
             return verdict
         return Verdict(False, verdict.reason)
 
     @cached_property
     def shadow_prices(self) -> dict[str, Number]:
         """How fast R_A falls as the number of a condition is relaxed, by its name; none without conditions."""
-        return {} if isinstance(self.proof, RecordOptimum) else self.proof.shadow_prices()
+        return self.proof.shadow_prices()
 
     @cached_property
     def unconstrained(self) -> RecordOptimum:
         """The optimum at this lam without the conditions."""
         from bap_sdc.records.optimum.optimise import optimise
 
-        return self.proof if isinstance(self.proof, RecordOptimum) else optimise(self.study.program, self.lam)
+        if self.study.conditions is None and isinstance(self.proof, ComponentsProof):
+            return self.proof.optimum
+        return optimise(self.study.program, self.lam)
 
     @property
     def price_of_conditions(self) -> Number:

@@ -14,10 +14,10 @@ from flint import fmpq
 
 from bap_lp.clock import check
 from bap_lp.model.risks import Risks
-from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, number, objects, public, stated
-from bap_sdc.records.conditions.proof import StudyProof
+from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, objects, stated
+from bap_sdc.records.conditions.parts import Prices
+from bap_sdc.records.conditions.proof import ComponentsProof, StudyProof
 from bap_sdc.records.data.prior import keys
-from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.optimum.risks import extremes_of, summed
 from bap_sdc.records.release.channels import TableChannel
 from bap_sdc.records.solution import StudySolution
@@ -35,7 +35,7 @@ def solve_study(
     if study.conditions is not None:
         from bap_sdc.records.conditions.solving import solve_parts
 
-        return conditioned_solution(study, solve_parts(study, lam, exact, progress))
+        return solution_of(study, solve_parts(study, lam, exact, progress))
     from bap_sdc.records.optimum.optimise import optimise
 
     def tell(done: int, total: int) -> None:
@@ -43,74 +43,44 @@ def solve_study(
         if progress is not None:
             progress(done, total)
 
-    return solution_of(study, optimise(study.program, lam, exact, workers, client, tell))
+    best = optimise(study.program, lam, exact, workers, client, tell)
+    told = best.lam, Prices(), best.value, best.bound, best.gap, best.method, best.exact
+    return solution_of(study, ComponentsProof(study, *told, best.components))
 
 
-def solution_of(study: Study, best: RecordOptimum) -> StudySolution:
-    """The solution with this optimum."""
-    row, decision, q = best.rows()
+def solution_of(study: Study, proof: StudyProof) -> StudySolution:
+    """The solution with this proof."""
+    exact = proof.exact
+    row, decision, q = proof.rows
+    q = q if exact else in_floats(q)
     start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
-    channel = _channel(study, start, decision, working(q), _alices_rule(study, best))
-    weights = [t.weight for t in study.targets]
-    columns = [v / (public(w) if best.exact else float(w)) for v, w in zip(best.columns, weights, strict=True)]
-    return _solution(
-        study, best, Risks(best.bob, best.eve), columns, study.by_eve(best.eves), len(best.components), channel, best
-    )
-
-
-def _channel(study: Study, start: Array, decision: Array, q: Array, rule: Any) -> TableChannel:
-    key = keys(study.prior.types, study.levels)
-    return TableChannel("optimum", study.levels, study.published, key, start, decision, q, rule)
-
-
-def _solution(
-    study: Study, best: Any, risks: Risks, columns: Any, eves: Any, components: int, channel: TableChannel, proof: Any
-) -> StudySolution:
-    exact = not isinstance(best.value, float)
+    rule = _told_nothing(study, row, decision, q) if study.conditions is not None else _alices_rule(study, proof)
+    told, eves = proof.risks
+    weights = [stated(EXACT.number(t.weight), exact) for t in study.targets]
+    columns = tuple(stated(v, exact) / w for v, w in zip(told, weights, strict=True))
+    risks = Risks(*(stated(v, exact) for v in proof.totals))
     (_, full), (_, null) = extremes_of(study.fractions(exact))
-    fulls, nulls = ([stated(v, exact) for v in risks] for risks in (full, null))
+    fulls, nulls = (study.by_eve([stated(v, exact) for v in side]) for side in (full, null))
     return StudySolution(
-        study, best.lam, best.value, risks, best.bound, best.gap, tuple(columns), tuple(eves), study.by_eve(nulls),
-        study.by_eve(fulls), components, best.method, channel, proof,
+        study, proof.lam, proof.value, risks, proof.bound, proof.gap, columns, tuple(stated(v, exact) for v in eves),
+        nulls, fulls, len(proof.parts), proof.method,
+        TableChannel("optimum", study.levels, study.published, keys(study.prior.types, study.levels), start, decision,
+                     q, rule),
+        proof,
     )  # fmt: skip
 
 
-def working(q: Array) -> Array:
-    """Probabilities as working numbers."""
-    if not is_exact(q):
-        return q
-    return objects(number(v, "probability") for v in q.tolist())
-
-
-def _alices_rule(study: Study, best: RecordOptimum) -> Any:
-    one = objects([fmpq(1)]) if best.exact else np.ones(1)
+def _alices_rule(study: Study, proof: Any) -> Any:
+    one = objects([fmpq(1)]) if proof.exact else np.ones(1)
 
     def rule(types: Array) -> list[tuple[Array, Array]]:
         spies = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
         known = np.column_stack([study.known(types, spy) for spy in spies])
         secrets = types[:, [spy.secret for spy in spies]]
         codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in best.rules(codes, secrets, known).tolist()]
+        return [(np.array([i], dtype=np.int64), one) for i in proof.optimum.rules(codes, secrets, known).tolist()]
 
     return rule
-
-
-def conditioned_solution(study: Study, proof: StudyProof) -> StudySolution:
-    """The solution with this proof."""
-    row, decision, q = proof.rows
-    q = q if proof.exact else in_floats(q)
-    start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
-    told, eves = proof.risks
-    shown = public if proof.exact else float
-    columns = [
-        shown(v) / (public(t.weight) if proof.exact else float(t.weight))
-        for v, t in zip(told, study.targets, strict=True)
-    ]
-    weights = [EXACT.number(spy.weight) for spy in study.spies]
-    bob, eve = sum(told, EXACT.zero), sum((w * r for w, r in zip(weights, eves, strict=True)), EXACT.zero)
-    channel = _channel(study, start, decision, q, _told_nothing(study, row, decision, q))
-    risks, own = Risks(shown(bob), shown(eve)), [shown(v) for v in eves]
-    return _solution(study, proof, risks, columns, own, proof.size, channel, proof)
 
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:

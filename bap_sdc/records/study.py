@@ -21,7 +21,7 @@ from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.model.reports import SCORES
-from bap_lp.rational import Array, InputError, objects, show
+from bap_lp.rational import Array, InputError, objects, show, taken
 from bap_sdc.records.agents import Eve, Spy, margins_of, require_different, share_of, target_of, times, wanted_columns
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
@@ -222,7 +222,15 @@ class Study(Displayed):
 
     def fractions(self, exact: bool = True) -> RecordProgram:
         """The program in fractions: its own if exact, or those that its nearest floats are."""
-        return self.program if exact else self.program.as_float().lifted()
+        return self.program if exact else self._rounded
+
+    @cached_property
+    def _rounded(self) -> RecordProgram:
+        return self.program.as_float().lifted()
+
+    def weights(self, exact: bool = True) -> tuple[Any, ...]:
+        """The weight of every Eve, a rational: her own if exact, or that of its nearest float."""
+        return tuple(taken(spy.weight, exact) for spy in self.spies)
 
     def chances(self, spy: Spy) -> Array | None:
         """k(omega | x) of an informed Eve, a row per record type, as rationals."""

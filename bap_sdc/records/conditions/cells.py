@@ -116,7 +116,7 @@ class _CellSearch:
         whole = StudyPart(study, np.arange(len(study.prior.types)), levels)
         limits = {name: value for name, value in given.items() if name in COUPLING}
         asked = replace(whole.conditions(), **limits)
-        problem = whole.problem(task.lam, Prices())[0]
+        problem = whole.problem(task.lam, Prices(), task.exact)[0]
         problem = (problem if task.exact else problem.as_float()).exactly
         layout = LoweredProblem.of(problem, asked.demands(problem))
         program, rows = layout.whole_program(task.lam), []

@@ -56,24 +56,22 @@ class Prices:
         """What tells these prices from others."""
         return *sorted(self.floors.items()), self.eve, self.bob
 
-    def weights(self, study: Study, lam: Any) -> tuple[list[Any], Any]:
-        """The weight of every Eve in R_E at these prices, and lam; without prices, those of the study."""
-        own = [EXACT.number(spy.weight) for spy in study.spies]
+    def weights(self, own: Sequence[Any], lam: Any) -> tuple[Sequence[Any], Any]:
+        """The weight of every Eve in R_E at these prices, and lam; without prices, her own."""
         if not (self.eve or self.bob or any(self.floors.values())):
             return own, lam
         priced = [(lam + self.eve) * w + self.floors.get(n, EXACT.zero) for n, w in enumerate(own)]
         return (priced, EXACT.one) if any(priced) else (own, EXACT.zero)
 
 
-def priced_program(study: Study, lam: Any, prices: Prices) -> tuple[RecordProgram, Any]:
-    """The study's program at these prices, and its lam."""
-    program, (weights, at) = study.program, prices.weights(study, lam)
+def priced_program(study: Study, lam: Any, prices: Prices, exact: bool) -> tuple[RecordProgram, Any]:
+    """The study's program in fractions at these prices, and its lam."""
+    program, (weights, at) = study.fractions(exact), prices.weights(study.weights(exact), lam)
     per_eve = [w for spy, w in zip(study.spies, weights, strict=True) for _ in range(max(spy.informed, 1))]
     eves = []
     for eve, weight in zip(program.eves, per_eve, strict=True):
         eves.append(replace(eve, weight=public(weight)) if weight else replace(eve, loss=0 * eve.loss, weight=1))
-    scale = 1 + prices.bob if program.exact else float(1 + prices.bob)
-    losses = tuple(table * scale for table in program.losses)
+    losses = tuple(table * (1 + prices.bob) for table in program.losses)
     return RecordProgram(program.p, program.codes, losses, tuple(eves)), at
 
 
@@ -91,18 +89,17 @@ class Coupling:
         return self.bob * bob - sum((w * r for w, r in zip(self.eves, eves, strict=True)), EXACT.zero)
 
 
-def coupling(study: Study, loose: Any = EXACT.zero) -> list[Coupling]:
+def coupling(study: Study, exact: bool, loose: Any = EXACT.zero) -> list[Coupling]:
     """What couples the parts of a study, its limits looser by this share of their size."""
     asked, zeros, out = study.conditions, [EXACT.zero] * len(study.spies), []
-    assert asked is not None
-    if not asked.convex:
+    if asked is None or not asked.convex:
         return []
     floors: dict[int, Any] = {}
     for n, least in asked.floors(study):
         floors[n] = max(floors.get(n, least), least)
     for n, least in floors.items():
         out.append(Coupling(f"floor {n}", 0, (*zeros[:n], EXACT.one, *zeros[n + 1 :]), -(1 - loose) * least))
-    given, weights = asked.types.given(), tuple(EXACT.number(spy.weight) for spy in study.spies)
+    given, weights = asked.types.given(), study.weights(exact)
     if "min_eve_risk" in given:
         out.append(Coupling("min_eve_risk", 0, weights, -(1 - loose) * EXACT.number(given["min_eve_risk"])))
     if "max_bob_risk" in given:
@@ -146,7 +143,7 @@ class StudyPart:
         known = sorted({k for spy in self.study.spies for k in spy.knows if (types[:, k] == types[0, k]).all()})
         return words_of(self.study, types[0], known)
 
-    def problem(self, lam: Any, prices: Prices, only: Array | None = None) -> tuple[Problem, Any]:
+    def problem(self, lam: Any, prices: Prices, exact: bool, only: Array | None = None) -> tuple[Problem, Any]:
         """The problem at these prices, and its lam; `only`: some of its decisions, which are then those of one Bob."""
         study, types = self.study, self.study.prior.types[self.states]
         p = study.program.lifted().p[self.states]
@@ -170,7 +167,7 @@ class StudyPart:
                 for table, k, at in zip(study.program.losses, study.published, place, strict=True)
             ]
             bobs = [Agent(sum(joint[1:], joint[0]))]
-        (weights, at), eves = prices.weights(study, lam), []
+        (weights, at), eves = prices.weights(study.weights(exact), lam), []
         for spy, weight in zip(study.spies, weights, strict=True):
             loss = spy.loss[types[:, spy.secret]]
             if not weight:  # her risk counts nothing

@@ -31,7 +31,7 @@ from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.statement import statement_of
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public, taken
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
-from bap_sdc.records.conditions.proof import PartsProof, PricedProof, StudyProof, sorted_rows
+from bap_sdc.records.conditions.proof import ComponentsProof, PartsProof, StudyProof, sorted_rows
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.optimum.kept import KeptDecisions
 from bap_sdc.records.optimum.optimise import optimise, with_release
@@ -100,13 +100,13 @@ class StudyTask:
     ) -> None:
         self.study, self.asked, self.parts, self.lam, self.exact, self.tell = study, asked, parts, lam, exact, tell
         self.program = study.program.lifted()
-        self.weights = tuple(EXACT.number(spy.weight) for spy in study.spies)
+        self.weights = study.weights(exact)
         self.free = not asked.local
         if not self.free:
             self.sized()
         self.columns: list[list[PartRelease]] = [[] for _ in parts]
         # in floats a limit may be an attainable extreme, rounded; half of what the check allows is left for rounding
-        self.limits = coupling(study, EXACT.zero if exact else LOOSE / 2)
+        self.limits = coupling(study, exact, EXACT.zero if exact else LOOSE / 2)
         self.kept: Array | None = None  # decisions of the study that may be sent
         self._found: dict[Any, tuple[list[list[tuple[set[int], PartRelease]]], KeptDecisions | None]] = {}
         self.stopped = False
@@ -136,7 +136,7 @@ class StudyTask:
     def _by_record(self, lam: Any, prices: Prices) -> Round:
         """All parts at once, if nothing but prices binds them."""
         check()
-        program, at = priced_program(self.study, lam, prices)
+        program, at = priced_program(self.study, lam, prices, self.exact)
         best = optimise(program, at, self.exact, progress=self.tell)
         state, decision, rho = joint_table(best.components)
         q = rho / best.program.p[state]
@@ -162,7 +162,7 @@ class StudyTask:
         """All parts with the decisions that may be sent; a release for more of them that sends no other stays best."""
         never, name = {*np.setdiff1d(np.arange(self.study.decisions), kept).tolist()}, (lam, prices.key)
         if name not in self._found:
-            program, at = priced_program(self.study, lam, prices) if self.free else (None, None)
+            program, at = priced_program(self.study, lam, prices, self.exact) if self.free else (None, None)
             free = None if program is None else KeptDecisions(program if self.exact else program.as_float(), at)
             self._found[name] = [[] for _ in self.parts], free
         known, records = self._found[name]
@@ -186,7 +186,7 @@ class StudyTask:
 
     def told(self, part: StudyPart, prices: Prices, lam: Any, one: PartRelease) -> Any:
         """R_A of a release at these prices, times the probability of its part."""
-        weights, at = prices.weights(self.study, lam)
+        weights, at = prices.weights(self.weights, lam)
         eve = sum((w * r for w, r in zip(weights, one.eves, strict=True) if w), EXACT.zero)
         return part.share * ((1 + prices.bob) * one.bob - at * eve)
 
@@ -195,7 +195,7 @@ class StudyTask:
     ) -> tuple[PartRelease, Certificate, Any]:
         """The optimum of a part, its certificate and its bound; only: the decisions of the part that may be sent."""
         part = self.parts[k]
-        problem, at = part.problem(lam, prices, only)
+        problem, at = part.problem(lam, prices, self.exact, only)
         try:
             found = solve(problem, at, self.exact, conditions=self.conditions[k])
         except ConflictError as error:
@@ -364,16 +364,17 @@ class StudyTask:
         how = f"{'exact' if self.exact else 'in floats'}{f', {STOPPED}' if self.stopped else ''}"
         if isinstance(last.certificates, RecordOptimum):
             rows = sorted_rows(*(np.concatenate([one.rows[at] for one in mix]) for at in range(3)))
-            best = with_release(last.certificates, *rows)
+            program = priced_program(self.study, self.lam, last.prices, self.exact)[0]
+            components = with_release(program, last.certificates, *rows)
             method = f"components with priced decisions, at the prices of the conditions, {how}"
-            return PricedProof.of(self.study, self.lam, last.prices, method, best=best)
+            return ComponentsProof.of(self.study, self.lam, last.prices, method, self.exact, parts=components)
         made = []
         for k, (part, certificate, one) in enumerate(zip(self.parts, last.certificates, mix, strict=True)):
             place, (x, i, q) = np.argsort(part.decisions), one.rows
             channel = EXACT.zeros((len(part.states), len(part.decisions)))
             row = np.argsort(part.states)[np.searchsorted(np.sort(part.states), x)]
             channel[row, place[np.searchsorted(part.decisions[place], i)]] = q
-            problem, at = part.problem(self.lam, last.prices)
+            problem, at = part.problem(self.lam, last.prices, self.exact)
             if isinstance(certificate, RecordOptimum):
                 certificate = self._certificate(k, problem, at, certificate)
             statement = statement_of([problem], certificate)
@@ -384,7 +385,7 @@ class StudyTask:
             made.append(replace(certificate, channel=channel, dual=dual, value=value, gap=gap))
         method = f"{counted(len(made), 'part')} under conditions, {how}"
         proof = {"parts": tuple(self.parts), "certificates": tuple(made)}
-        return PartsProof.of(self.study, self.lam, last.prices, method, **proof)
+        return PartsProof.of(self.study, self.lam, last.prices, method, self.exact, **proof)
 
     def _certificate(self, k: int, problem: Problem, lam: Any, best: RecordOptimum) -> Certificate:
         """The replies of the optimum without conditions in a part: they prove the same bound with conditions."""

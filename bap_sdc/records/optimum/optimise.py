@@ -317,11 +317,13 @@ def expanded(program: RecordProgram, small: RecordProgram, index: Array, part: R
     return RecordComponent(states, row, part.decision[entry], part.rho[entry] * share, part.groups, replies)
 
 
-def with_release(best: RecordOptimum, x: Array, i: Array, q: Array) -> RecordOptimum:
-    """An optimum with another release, which is one too; in floats its probabilities are multiples of 2^-52."""
+def with_release(
+    program: RecordProgram, best: RecordOptimum, x: Array, i: Array, q: Array
+) -> tuple[RecordComponent, ...]:
+    """The parts of an optimum with another release; in floats its probabilities are multiples of 2^-52."""
     if not best.exact:
         q = lifted(rows_on_grid(x, floats(q)))
-    program, parts = best.program, []
+    parts = []
     home, place = np.empty(len(program.p), dtype=np.int64), np.empty(len(program.p), dtype=np.int64)
     for k, part in enumerate(best.components):
         home[part.states], place[part.states] = k, np.arange(len(part.states))
@@ -329,8 +331,4 @@ def with_release(best: RecordOptimum, x: Array, i: Array, q: Array) -> RecordOpt
         mine = np.flatnonzero((home[x] == k) & (q != 0))
         rows = {"row": place[x[mine]], "decision": i[mine], "rho": program.p[x[mine]] * q[mine]}
         parts.append(replace(part, **rows))
-    lam = EXACT.number(best.lam)
-    bound = EXACT.number(best.bound) if best.exact else bound_of(program, parts, lam)
-    return conclude_records(
-        program, lam if best.exact else best.lam, parts, bound, best.method, best.exact, optimal=False
-    )
+    return tuple(parts)

@@ -70,27 +70,32 @@ def part_losses(program: RecordProgram, part: RecordComponent, rows: Sequence[Ev
     return out, np.array(list(starts.values()), dtype=np.int64)
 
 
+def whole_bound(program: RecordProgram, parts: Sequence[RecordComponent], lam: Any) -> Any:
+    """No release has a smaller R_A; raises NoProof, also if the parts are not those of a release of all records."""
+    seen, count = np.concatenate([part.states for part in parts]), len(program.p)
+    if len(seen) != count or len(np.unique(seen)) != count:
+        raise NoProof("the components do not hold every record type once")
+    # Eve hears all records of a group at once: with replies of its own in two parts it would be two Eves
+    groups = [group for part in parts for group in part.groups]
+    if len(set(groups)) != len(groups):
+        raise NoProof("a group of records that an Eve cannot tell apart is in two components")
+    state, _, rho = joint_table(parts)
+    if len(rho) and (rho < 0).any():
+        raise NoProof("rho must not be negative")
+    wrong = np.flatnonzero(summed(rho, state, count) != program.p)
+    if len(wrong):
+        raise NoProof(f"rho of record type {wrong[0]} does not sum to its probability {program.p[wrong[0]]}")
+    return bound_of(program, parts, lam)
+
+
 def verify_records(found: RecordOptimum) -> Verdict:
     """Check the joint table, the bound and the claims of an optimum; no solver takes part."""
     program, lam, exact = found.program, found._lam, found.exact
-    seen = np.concatenate([part.states for part in found.components])
-    if len(seen) != found.types or len(np.unique(seen)) != found.types:
-        return Verdict(False, "the components do not hold every record type once")
-    # Eve hears all records of a group at once: with replies of its own in two parts it would be two Eves
-    groups = [group for part in found.components for group in part.groups]
-    if len(set(groups)) != len(groups):
-        return Verdict(False, "a group of records that an Eve cannot tell apart is in two components")
-    state, decision, rho = joint_table(found.components)
-    if len(rho) and (rho < 0).any():
-        return Verdict(False, "rho must not be negative")
-    wrong = np.flatnonzero(summed(rho, state, found.types) != program.p)
-    if len(wrong):
-        return Verdict(False, f"rho of record type {wrong[0]} does not sum to its probability {program.p[wrong[0]]}")
     try:
-        bound = bound_of(program, found.components, lam)
+        bound = whole_bound(program, found.components, lam)
     except NoProof as error:
         return Verdict(False, str(error))
-    columns, risks, bob, eve = risks_of(program, state, decision, rho)
+    columns, risks, bob, eve = risks_of(program, *joint_table(found.components))
     value = bob - lam * eve
     told, low, gap = reported(value, bound, exact)
     claims = [("value", found.value, told), ("bound", found.bound, low), ("gap", found.gap, gap)]

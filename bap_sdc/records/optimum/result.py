@@ -270,12 +270,11 @@ def joint_table(parts: Sequence[RecordComponent]) -> tuple[Array, Array, Array]:
 
 def conclude_records(
     program: RecordProgram, lam: Any, parts: Sequence[RecordComponent], bound: Any, method: str, exact: bool = True,
-    *, optimal: bool = True,
 ) -> RecordOptimum:  # fmt: skip
-    """Put the parts together: risks from the joint table, and a proved bound, attained if exact and optimal."""
+    """Put the parts together: risks from the joint table, and a proved bound, attained if exact."""
     columns, eves, bob, eve = risks_of(program, *joint_table(parts))
     value = bob - EXACT.number(lam) * eve
-    if exact and optimal and value != bound:
+    if exact and value != bound:
         raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     told = reported(value, bound, exact)
     return RecordOptimum(

@@ -115,7 +115,7 @@ def _renamed(document: Any) -> None:
 
 
 def _group(document: Any) -> Any:
-    return next(part for part in document["components"] if part["groups"])["groups"][0]
+    return next(part for part in document["parts"] if part["groups"])["groups"][0]
 
 
 FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -137,17 +137,21 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "replies to somebody else": ("certificate.json", lambda d: _group(d)["reply_of"].reverse()),
     "too large replies": ("certificate.json", lambda d: _group(d)["replies"].__setitem__(0, ["1/2", "1/2"])),
     "replies of nobody": ("certificate.json", lambda d: _group(d).update(known=99)),
-    "no component": ("certificate.json", lambda d: d["components"].pop()),
-    "a group twice": ("certificate.json", lambda d: d["components"].append({"states": [], "groups": [_group(d)]})),
+    "no component": ("certificate.json", lambda d: d["parts"].pop()),
+    "no parts": ("certificate.json", lambda d: d.update(parts=[])),
+    "a group twice": ("certificate.json", lambda d: d["parts"].append({"states": [], "groups": [_group(d)]})),
     "a position that is no whole number": (
         "certificate.json",
         lambda d: _group(d)["reply_of"].__setitem__(0, _group(d)["reply_of"][0] + 1e-9),
     ),
     "more than a certificate has": ("certificate.json", lambda d: d.update(harm="0")),
-    "a column that loses more": ("certificate.json", lambda d: d["columns"].__setitem__(0, "9")),
-    "no risk of an Eve": ("certificate.json", lambda d: d.update(eves=[])),
-    "a number of another kind": ("certificate.json", lambda d: d.update(gap=0)),
-    "a method that is no text": ("certificate.json", lambda d: d.update(method=[])),
+    "another bound": ("certificate.json", lambda d: d.update(bound="9")),
+    "a price of what is not demanded": ("certificate.json", lambda d: d["prices"].update(max_bob_risk="1")),
+    "a price of nobody": ("certificate.json", lambda d: d["prices"]["floor"].update(nobody="1")),
+    "a negative price": ("certificate.json", lambda d: d["prices"].update(min_eve_risk="-1")),
+    "a number of another kind": ("certificate.json", lambda d: d.update(gap=0.0)),
+    "a part of another form": ("certificate.json", lambda d: d["parts"][0].update(levels=[])),
+    "a method that is no text": ("result.json", lambda d: d.update(method=[])),
     "two levels of one name": ("study.json", _renamed),
     "a loss with a row too many": ("study.json", lambda d: d["publish"][1]["loss"].append(["0", "1"])),
     "one number written otherwise": ("study.json", lambda d: d["publish"][1].update(weight="2/2")),
@@ -172,10 +176,10 @@ def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys
 def test_zero_has_no_sign_in_a_folder(tmp_path: Path) -> None:
     """-0.0 is another number than 0.0 in a file: one of the two checkers took it for the same."""
     place = folder(tmp_path / "D", exact=False, lam=0)
-    assert json.loads((place / "certificate.json").read_text())["value"] == 0
+    assert json.loads((place / "result.json").read_text())["risks"]["bob"] == 0
     verify_standalone.check(str(place), True)
-    changed(place, "certificate.json", lambda d: d.update(bob=-0.0))
-    with pytest.raises(verify_standalone.Refused, match="another kind"):
+    changed(place, "result.json", lambda d: d["risks"].update(bob=-0.0))
+    with pytest.raises(verify_standalone.Refused, match="another risks"):
         verify_standalone.check(str(place), True)
     assert main(["verify", str(place), "--allow-float"]) == 1
 
@@ -200,8 +204,8 @@ def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsy
     assert main(["verify", str(place)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "'bap microdata 2'" in error
-    with pytest.raises(verify_standalone.Refused, match="'bap microdata 2'"):
+    assert "'bap microdata 3'" in error
+    with pytest.raises(verify_standalone.Refused, match="'bap microdata 3'"):
         verify_standalone.check(str(place))
 
 
@@ -231,3 +235,13 @@ def test_a_huge_constant_in_the_losses_hides_no_false_risk(tmp_path: Path) -> No
     with pytest.raises(verify_standalone.Refused, match=r"result\.json has another risks"):
         verify_standalone.check(str(place), True)
     assert main(["verify", str(place), "--allow-float"]) == 1
+
+
+def test_a_study_without_conditions_is_proved_by_its_components(tmp_path: Path) -> None:
+    cap = {"cap": [{"secret": "ill", "level": "yes", "at_most": "1"}]}
+    other = json.loads((folder(tmp_path / "C", conditions=cap) / "certificate.json").read_text())
+    place = folder(tmp_path / "D")
+    changed(place, "certificate.json", lambda d: d.update(parts=other["parts"]))
+    with pytest.raises(verify_standalone.Refused, match="by its components"):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == 1

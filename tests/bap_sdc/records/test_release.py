@@ -87,7 +87,7 @@ def test_records_of_new_types_are_released_by_alices_rule(solution):
     codes = solution.study.encode(frame)
     new = solution.channel.unseen(codes)
     assert out[new].equals(again[new])  # the rule involves no chance
-    best = solution.proof
+    best = solution.unconstrained
     x = codes[np.flatnonzero(new)[0]]
     study = solution.study
     known = [int(study.known(x[None], s)[0]) for s in study.spies]

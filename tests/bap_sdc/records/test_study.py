@@ -71,7 +71,7 @@ def test_the_optimum_is_that_of_the_undivided_program(frame, lam, some):
 @example(TIED, F(7, 3), slice(0, 2), False)
 def test_alices_rule_for_many_records_is_that_for_each(frame, lam, some, exact):
     study = study_of(frame, eves=EVES[some])
-    best = study.solve(lam, exact).proof
+    best = study.solve(lam, exact).unconstrained
     types = np.array(list(product(*map(range, study.levels))))
     secrets = types[:, [s.secret for s in study.spies]]
     known = np.column_stack([study.known(types, s) for s in study.spies])

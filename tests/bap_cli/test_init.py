@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tomllib
 import zipfile
@@ -127,6 +128,24 @@ def test_ages_postcodes_incomes_and_scores_are_not_taken_for_numbers_of_people()
     balanced = pd.DataFrame({"nr": sorted([*range(0, 300, 7)] * 3), "pay": [draw.randint(1, 9) for _ in range(129)]})
     for panel, name in ((waves, "person"), (balanced, "nr")):
         assert [c.name for c in look_at(panel.astype(str), "t").columns if c.named] == [name]
+
+
+@pytest.mark.parametrize(("secret", "most", "informed"), [(2, 2000, False), (5, 128, True)])
+def test_a_proposal_is_no_larger_than_what_is_solved_in_a_minute(
+    run: Run, secret: int, most: int, informed: bool
+) -> None:
+    """Parts of a secret with two levels are solved by pairs, whatever Bob's decisions are; others by columns."""
+    draw = random.Random(4)
+    sizes = {"secret": secret, "x": 2, "y": 2} | {f"c{k}": 6 for k in range(4)}
+    sizes["c0"] = 4
+    rows = [",".join(f"{name}{draw.randrange(size)}" for name, size in sizes.items()) for _ in range(400)]
+    Path("t.csv").write_text("\n".join([",".join(sizes), *rows]) + "\n")
+    code, out, _ = run("init", "t.csv", "--secret", "secret", "--knows", "x,y")
+    study = tomllib.loads(out)
+    assert code == 0
+    decisions = math.prod(sizes[name] for name in study["publish"])
+    assert most / 6 < decisions <= most
+    assert ("informed" in study["eve"][0]) == informed
 
 
 @pytest.mark.parametrize("data", [fair, randhie], ids=["fair", "randhie"])

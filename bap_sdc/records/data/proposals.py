@@ -21,8 +21,10 @@ from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.study import Study
 
-_PUBLISHED, _KNOWN, _DECISIONS = 4, 2, 2000
-_DRAWS, _QUICK, _MODELLED = 20, 500_000, 50  # draws; types times decisions times draws in seconds; records of a model
+_PUBLISHED, _KNOWN = 4, 2
+_DECISIONS, _FEWER = 2000, 128  # of a secret with two levels, whose parts are solved by pairs, and of others
+_DRAWS, _MODELLED = 20, 50  # draws; records of a model
+_QUICK = 400_000  # types times squared decisions up to which lambda is found in a minute, with draws
 SEEN = "# Seen: "
 
 
@@ -111,7 +113,7 @@ def _prior(study: Study) -> list[str]:
     levels = len(np.unique(codes[:, secret]))
     fits = bool(rest) and levels > 1 and len(codes) >= _MODELLED and find_spec("sklearn") is not None
     types = len(np.unique(codes[:, rest], axis=0)) * levels if fits else len(study.prior.types)
-    slow = types * study.decisions * _DRAWS > _QUICK
+    slow = types * study.decisions**2 > _QUICK
     words = "she also knows which of 20 draws of the true shares is true"
     return [
         f"{'# ' if slow else ''}informed = {_DRAWS}  # {words}{'; slow in a table of this size' if slow else ''}",
@@ -144,18 +146,18 @@ def _chosen(
     most = min(_KNOWN, len(ranked) - (publish is None)) if knows is None else 0
     for count in range(max(most, 0), -1, -1):
         known = ranked[:count] if knows is None else given["--knows"]
-        published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest)
+        published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest, hers)
         study = _study(frame, seen, hers, known, published, source)
         if _calibrates(study):
             return hers, known, published, '"calibrated"', study
     return hers, known, published, "1", study
 
 
-def _published(columns: Sequence[Found]) -> list[Found]:
+def _published(columns: Sequence[Found], hers: Found) -> list[Found]:
     out: list[Found] = []
-    size = 1
+    size, most = 1, _DECISIONS if hers.levels == 2 else _FEWER
     for column in columns:
-        if len(out) < _PUBLISHED and (not out or size * column.levels <= _DECISIONS):
+        if len(out) < _PUBLISHED and (not out or size * column.levels <= most):
             out.append(column)
             size *= column.levels
     return out

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction as F
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,27 @@ def refit(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
-def change(folder: Path, name: str, **values: Any) -> None:
+def edit(folder: Path, name: str, change: Callable[[Any], Any]) -> None:
+    """A document of a folder is changed, and the manifest fits it."""
     document = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(document | values))
+    change(document)
+    (folder / name).write_text(json.dumps(document))
     refit(folder)
+
+
+def change(folder: Path, name: str, **values: Any) -> None:
+    edit(folder, name, lambda document: document.update(values))
+
+
+def put(*way: Any, to: Any) -> Callable[[Any], None]:
+    """A change of a document: another value at the end of this way, or what a function makes of the one there."""
+    *before, last = way
+
+    def changed(document: Any) -> None:
+        node = reduce(getitem, before, document)
+        node[last] = to(node[last]) if callable(to) else to
+
+    return changed
 
 
 def places(node: Any) -> list[tuple[Any, Any]]:

@@ -1,6 +1,5 @@
 """The first screen of a report: what it says is what the library computes, without a fraction, on any screen."""
 
-import hashlib
 import json
 from dataclasses import fields
 from fractions import Fraction
@@ -12,7 +11,6 @@ from browser import FRACTION, Open, can_be_read, hundred
 
 from bap_cli.catalogue import catalogue
 from bap_cli.inputs import load
-from bap_cli.main import main
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import counts_errors, signing
 from bap_lp import Conditions, Problem, evaluate, lambda_path, solve, uniqueness
@@ -185,17 +183,6 @@ def test_a_wide_mechanism_is_a_list_without_zeros(opened: Open, tmp_path: Path) 
         x = mechanism.states.index(state.split(", ")[0])
         sent = {s for s, v in zip(mechanism.signals, mechanism.q[x], strict=True) if v > 0}
         assert {chip.split()[0] for chip in chips} == sent
-
-
-@pytest.mark.slow
-def test_the_opened_a_bundle_carries_its_hash_and_source(opened: Open, tmp_path: Path) -> None:
-    assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
-    page = opened(tmp_path / "d")
-    manifest = (tmp_path / "d" / "manifest.json").read_bytes()
-    words = page.inner_text("#origin")
-    assert hashlib.sha256(manifest).hexdigest() in words
-    assert json.loads(manifest)["source"]["sha256"] in words
-    assert json.loads(manifest)["made"] in words
 
 
 @pytest.mark.slow

@@ -46,24 +46,6 @@ def test_a_state_is_released_from_a_bundle_by_argument_or_stdin(run: Run, bundle
     assert run("release", bundle, stdin=labels[0] + "\n")[0] == 0
 
 
-@pytest.mark.parametrize("place", ["d", "d/mechanism.json"])
-def test_a_swapped_mechanism_is_refused(run: Run, bundle: str, place: str) -> None:
-    document = json.loads(Path("d/mechanism.json").read_text())
-    document["channel"] = [["1", "0"], ["0", "1"]]
-    Path("d/mechanism.json").write_text(json.dumps(document))
-    code, out, err = run("release", place, document["states"][0])
-    assert (code, out) == (1, "")
-    assert "which has another SHA-256" in err
-    manifest = json.loads(Path("d/manifest.json").read_text())
-    import hashlib
-
-    manifest["files"]["mechanism.json"] = hashlib.sha256(Path("d/mechanism.json").read_bytes()).hexdigest()
-    Path("d/manifest.json").write_text(json.dumps(manifest))
-    code, out, err = run("release", place, document["states"][0])
-    assert (code, out) == (1, "")
-    assert "not the one that is proved" in err
-
-
 def test_a_file_of_states_becomes_a_file_of_signals(run: Run, bundle: str) -> None:
     states = json.loads(Path("d/problem.json").read_text())["data"]["labels"]
     rows = [["id", "result"], *([str(k), states[k % 2]] for k in range(50))]

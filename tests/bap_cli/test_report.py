@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from browser import Open
 from hypothesis import given, settings
 from strategies import knowing_problems
+from tampering import put
 
 from bap_cli.main import main
 from bap_cli.report.data import report_document
@@ -379,30 +381,19 @@ def tampered(page: Any, out: Path, change: Callable[[Any], None]) -> None:
     page.goto(out.as_uri())
 
 
-def _rho(island: Any) -> None:
-    island["proof"]["pieces"][1]["rho"] = [[0, 0, "3/4"], [1, 0, "1/4"]]
-
-
 def _reply(island: Any) -> None:
     island["proof"]["pieces"][1]["u"] = [["1/3", "0"], ["0", "1/3"]]
     island["proof"]["pieces"][1]["onward"] = [["1", "0"], ["0", "1"]]
 
 
-def _sign(island: Any) -> None:
-    island["proof"]["pieces"][1]["rho"][0][2] = "-3/-4"
-
-
-def _spelling(island: Any) -> None:
-    island["proof"]["prior"][0] = "300/-400"
-
-
-def _prior(island: Any) -> None:
-    island["proof"]["prior"] = ["1/4", "1/4"]
-
-
-BROKEN = {"rho": (_rho, "a signal that is shown is never sent"),
-          "u": (_reply, "The check failed"), "sign": (_sign, "is damaged"),
-          "spelling": (_spelling, "300/-400 is not a number"), "prior": (_prior, "does not sum to one")}  # fmt: skip
+SILENT = [[0, 0, "3/4"], [1, 0, "1/4"]]
+BROKEN = {
+    "rho": (put("proof", "pieces", 1, "rho", to=SILENT), "a signal that is shown is never sent"),
+    "u": (_reply, "The check failed"),
+    "sign": (put("proof", "pieces", 1, "rho", 0, 2, to="-3/-4"), "is damaged"),
+    "spelling": (put("proof", "prior", 0, to="300/-400"), "300/-400 is not a number"),
+    "prior": (put("proof", "prior", to=["1/4", "1/4"]), "does not sum to one"),
+}
 
 
 @pytest.mark.slow
@@ -504,8 +495,10 @@ def test_the_page_speaks_of_probabilities_that_are_reported(opened: Open, tmp_pa
 def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
     page = opened(tmp_path / "d")
-    manifest = json.loads((tmp_path / "d" / "manifest.json").read_text())
+    raw = (tmp_path / "d" / "manifest.json").read_bytes()
+    manifest, origin = json.loads(raw), page.inner_text("#origin")
     assert all(digest in page.inner_text("#bundle") for digest in manifest["files"].values())
+    assert all(part in origin for part in (sha256(raw).hexdigest(), manifest["source"]["sha256"], manifest["made"]))
     assert page.inner_text("#commands").startswith("bap verify ")
     assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
     assert page.inner_text("#verdict").startswith("Proved optimal")
@@ -540,14 +533,6 @@ def _repeat_row(island: Any) -> None:
     rows[1]["at"] = rows[0]["at"]
 
 
-def _repeat_signal(island: Any) -> None:
-    island["pieces"][1]["detail"]["columns"] = [0, 0]
-
-
-def _weigh(island: Any) -> None:
-    island["problem"]["bobs"][0]["weight"] = "7"
-
-
 def _counts(island: Any) -> None:
     island["problem"] |= {"count": 9, "emptyCount": 3}
     for piece in island["pieces"]:
@@ -562,38 +547,18 @@ def _counts(island: Any) -> None:
         share[0] = "nobody"
 
 
-def _likely(island: Any) -> None:
-    island["problem"]["likely"] = [["tails", "1/2", 1]]
-
-
-def _calibrate(island: Any) -> None:
-    island["lambda"]["calibrated"] = "1/2"
-
-
-def _span(island: Any) -> None:
-    island["pieces"][0]["end"] = "1/11"
-
-
-def _believe(island: Any) -> None:
-    island["problem"]["eves"][0]["prior"] = ["1/2", "1/2"]
-
-
-def _rounded_stop(island: Any) -> None:
-    island["stops"][-1] = 7.5
-
-
 BESIDE = {
-    "a rounded lambda": (_rounded_stop, "a λ of the slider is rounded"),
+    "a rounded lambda": (put("stops", -1, to=7.5), "a λ of the slider is rounded"),
     "rows of other states": (_swap_states, ""),
     "counts and labels": (_counts, ""),
-    "weight": (_weigh, ""),
+    "weight": (put("problem", "bobs", 0, "weight", to="7"), ""),
     "a row twice": (_repeat_row, "a row is shown twice"),
-    "a signal twice": (_repeat_signal, "a signal that is shown is never sent"),
-    "the most probable state": (_likely, "a more probable state is not shown"),
-    "calibration": (_calibrate, "λ is stated to be calibrated, but it is not"),
-    "range": (_span, "the pieces do not follow each other"),
-    "beliefs": (_believe, "an agent is not the one of the proof"),
-}
+    "a signal twice": (put("pieces", 1, "detail", "columns", to=[0, 0]), "a signal that is shown is never sent"),
+    "the most probable": (put("problem", "likely", to=[["tails", "1/2", 1]]), "a more probable state is not shown"),
+    "calibration": (put("lambda", "calibrated", to="1/2"), "λ is stated to be calibrated, but it is not"),
+    "range": (put("pieces", 0, "end", to="1/11"), "the pieces do not follow each other"),
+    "beliefs": (put("problem", "eves", 0, "prior", to=["1/2", "1/2"]), "an agent is not the one of the proof"),
+}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -634,11 +599,7 @@ def test_releases_map_and_uniqueness_are_not_part_of_the_check(opened: Open, tmp
 @pytest.mark.slow
 def test_a_line_for_another_lambda_is_not_shown_without_its_proof(opened: Open, tmp_path: Path) -> None:
     page = opened("coin_toss")
-
-    def change(island: Any) -> None:
-        island["proof"]["pieces"][0]["rho"] = [[0, 0, "3/4"], [1, 0, "1/4"]]
-
-    tampered(page, tmp_path / "report.html", change)
+    tampered(page, tmp_path / "report.html", put("proof", "pieces", 0, "rho", to=SILENT))
     assert page.inner_text("#verdict").startswith("Proved optimal")
     for table in ("#lines", "#pieces"):
         first, second = (page.inner_text(f"{table} tbody tr >> nth={k}") for k in (0, 1))

@@ -14,7 +14,7 @@ import pytest
 from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
-from tampering import both, change
+from tampering import both, change, edit
 
 from bap_lp import Agent, Conditions, PriorSet, Problem, robust, save_bundle, solve, tiers
 from bap_lp import verify_standalone as alone
@@ -211,10 +211,7 @@ def test_a_changed_bundle_is_refused_by_both(tmp_path: Path, name: str) -> None:
     found, file, alter = CHANGED[name]
     save_bundle(tmp_path, found())
     assert both(tmp_path) == (True, True)
-    document = read(tmp_path, f"{file}.json")
-    alter(document)
-    (tmp_path / f"{file}.json").write_text("{}")
-    change(tmp_path, f"{file}.json", **document)
+    edit(tmp_path, f"{file}.json", alter)
     assert both(tmp_path) == (False, False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tampering import edit
 
 from bap_cli.main import main
 from bap_lp import verify_standalone
@@ -62,16 +62,6 @@ def folder(place: Path, exact: bool | None = None, lam: Any = "1/2", **more: Any
     solution = Study(table(1), **settings).solve(lam, exact)
     write_bundle(place, bundle_texts(solution, solution.document()))
     return place
-
-
-def changed(place: Path, name: str, change: Callable[[Any], Any]) -> None:
-    """Change a document, and write a manifest that fits it."""
-    manifest, document = (json.loads((place / n).read_text()) for n in ("manifest.json", name))
-    change(document)
-    raw = json.dumps(document).encode()
-    (place / name).write_bytes(raw)
-    manifest["files"][name] = hashlib.sha256(raw).hexdigest()
-    (place / "manifest.json").write_text(json.dumps(manifest))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -167,7 +157,7 @@ FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     place = folder(tmp_path / "D")
     assert json.loads((place / "result.json").read_text())["columns"][0]["changed"] != "0"
-    changed(place, *FORGERIES[name])
+    edit(place, *FORGERIES[name])
     with pytest.raises(verify_standalone.Refused):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1
@@ -178,7 +168,7 @@ def test_zero_has_no_sign_in_a_folder(tmp_path: Path) -> None:
     place = folder(tmp_path / "D", exact=False, lam=0)
     assert json.loads((place / "result.json").read_text())["risks"]["bob"] == 0
     verify_standalone.check(str(place), True)
-    changed(place, "result.json", lambda d: d["risks"].update(bob=-0.0))
+    edit(place, "result.json", lambda d: d["risks"].update(bob=-0.0))
     with pytest.raises(verify_standalone.Refused, match="another risks"):
         verify_standalone.check(str(place), True)
     assert main(["verify", str(place), "--allow-float"]) == 1
@@ -192,7 +182,7 @@ def test_a_part_writes_its_conditions_as_the_study_does(tmp_path: Path) -> None:
         [cap] = document["parts"][0]["certificate"]["conditions"]["posterior_caps"]
         cap["at_most"] = "6/8"
 
-    changed(place, "certificate.json", rewritten)
+    edit(place, "certificate.json", rewritten)
     with pytest.raises(verify_standalone.Refused, match="other conditions"):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1
@@ -211,7 +201,7 @@ def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsy
 
 def test_a_score_is_that_of_the_losses(tmp_path: Path) -> None:
     place = folder(tmp_path / "D", eves=[Eve("ill", ["age"], "brier")])
-    changed(place, "study.json", lambda d: d["eves"][0].update(score="log"))
+    edit(place, "study.json", lambda d: d["eves"][0].update(score="log"))
     with pytest.raises(verify_standalone.Refused, match="another score"):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1
@@ -231,7 +221,7 @@ def test_a_huge_constant_in_the_losses_hides_no_false_risk(tmp_path: Path) -> No
     place = folder(tmp_path / "D", publish={"a": loss}, exact=False)
     verify_standalone.check(str(place), True)
     risk = json.loads((place / "result.json").read_text())["risks"]["eve"]
-    changed(place, "result.json", lambda d: d["risks"].update(eve=risk * 1.5))
+    edit(place, "result.json", lambda d: d["risks"].update(eve=risk * 1.5))
     with pytest.raises(verify_standalone.Refused, match=r"result\.json has another risks"):
         verify_standalone.check(str(place), True)
     assert main(["verify", str(place), "--allow-float"]) == 1
@@ -241,7 +231,7 @@ def test_a_study_without_conditions_is_proved_by_its_components(tmp_path: Path) 
     cap = {"cap": [{"secret": "ill", "level": "yes", "at_most": "1"}]}
     other = json.loads((folder(tmp_path / "C", conditions=cap) / "certificate.json").read_text())
     place = folder(tmp_path / "D")
-    changed(place, "certificate.json", lambda d: d.update(parts=other["parts"]))
+    edit(place, "certificate.json", lambda d: d.update(parts=other["parts"]))
     with pytest.raises(verify_standalone.Refused, match="by its components"):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1

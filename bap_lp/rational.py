@@ -136,14 +136,13 @@ def finite(*values: Any) -> bool:
 
 
 def array(values: Any, field: str, ndim: int, signed: bool = False) -> Array:
-    """Read a vector (ndim 1) or table (ndim 2) of finite numbers, non-negative unless signed; exact without floats."""
     if hasattr(values, "to_numpy"):  # a data frame lists its columns, and its rows are meant
         values = values.to_numpy()
     if np.any(getattr(values, "mask", False)) and isinstance(values, np.ma.MaskedArray):  # numpy.ma is loaded late
         raise InputError(field, None, "must not have masked entries")
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         out = np.array(values, dtype=float)
-        _check_shape(out.shape, field, ndim, out)
+        _check_shape(out.shape, field, ndim)
         bad = ~((out >= (-_LARGEST_FLOAT if signed else 0)) & (out <= _LARGEST_FLOAT))
         if bad.any():
             at = tuple(int(k) for k in np.argwhere(bad)[0])
@@ -162,7 +161,7 @@ def array(values: Any, field: str, ndim: int, signed: bool = False) -> Array:
         numbers.append([sized_number(v, f"{name}[{j}]", signed) for j, v in enumerate(_sequence(row, name))])
         if len(numbers[-1]) != len(numbers[0]):
             raise InputError(name, None, f"has {len(numbers[-1])} entries, must have {len(numbers[0])} like {field}[0]")
-    _check_shape((len(numbers), len(numbers[0]) if numbers else 0), field, 2, values)
+    _check_shape((len(numbers), len(numbers[0]) if numbers else 0), field, 2)
     flat = [v for row in numbers for v in row]
     out = np.array([float(v) for v in flat]) if any(isinstance(v, float) for v in flat) else objects(flat)
     return out.reshape(len(numbers), -1) if ndim == 2 else out
@@ -186,7 +185,7 @@ def sized_number(value: Any, field: str, signed: bool = False) -> Any:
     return value
 
 
-def _check_shape(shape: tuple[int, ...], field: str, ndim: int, values: Any) -> None:
+def _check_shape(shape: tuple[int, ...], field: str, ndim: int) -> None:
     if len(shape) != ndim:
         raise InputError(field, None, f"has {len(shape)} dimensions, must have {ndim}")
     if 0 in shape:
@@ -298,7 +297,6 @@ class Field:
         return value if isinstance(value, fmpq) else number(value, "number")
 
     def array(self, values: Array) -> Array:
-        """An array in this field."""
         if not self.exact:
             return floats(values)
         return values if is_exact(values) else lifted(values)
@@ -315,7 +313,6 @@ EXACT, FLOAT = Field(True), Field(False)
 
 
 def field_of(values: Any) -> Field:
-    """The field of a working array or number."""
     return EXACT if is_exact(values) else FLOAT
 
 

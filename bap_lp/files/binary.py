@@ -31,7 +31,6 @@ def is_binary(path: str | os.PathLike[str]) -> bool:
 
 
 def packed(document: dict[str, Any]) -> bytes:
-    """The bytes of an .npz file."""
     members: dict[str, Array] = {}
 
     def stored(value: Any) -> Any:

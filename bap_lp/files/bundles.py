@@ -165,7 +165,6 @@ def bundle_files(
     how: str = "",
     weights: Sequence[Any] | None = None,
 ) -> dict[str, bytes]:
-    """The four files of a solution's bundle."""
     certificate = getattr(solution, "certificate", None)
     if not isinstance(certificate, Certificate):
         rule = f"must be what solve, robust or tiers returned, is of type {type(solution).__name__}"
@@ -215,7 +214,11 @@ def with_manifest(
 
 def manifested(folder: Path, form: str, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The manifest of a folder and the bytes of its files, which are those that the manifest names."""
-    raw, where = _read_files(folder, names), source_name(folder / MANIFEST)
+    where = source_name(folder / MANIFEST)
+    for _ in range(10):  # again, if the folder was replaced by another one between two of its files
+        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *names)}
+        if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
+            break
     manifest = document_of(raw[MANIFEST], folder / MANIFEST)
     listed = {"type": "object", "properties": dict.fromkeys(names, _TEXT), "required": list(names)}
     with located(where):
@@ -257,7 +260,7 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     where = [source_name(Path(path) / name) for name in (MANIFEST, *FILES)]
     whole, mechanism, proved = (document_of(raw[name], Path(path) / name) for name in FILES)
     kind = kind_of(whole, where[1])
-    check_effort((whole, mechanism, proved), _steps(kind, whole, proved), where[3])
+    check_effort((whole, mechanism, proved), proof_steps({} if kind else whole, proved), where[3])
     parts = whole[kind] if kind else [whole]
     problems = tuple(canonical_problem(document, where[1]) for document in parts)
     prices, tables = ([*map(own, parts)] for own in (lambda v: v["alice"]["lambda"], lambda v: v.get("conditions", {})))
@@ -296,25 +299,11 @@ def limits_for(path: str | os.PathLike[str]) -> list[str]:
     raw = [(Path(path) / name).read_bytes() for name in FILES]
     whole, mechanism, proved = (json.loads(part, parse_int=str) for part in raw)
     longest = max(len(digits) for part in raw for digits in re.findall(rb"[0-9]+|$", part))
-    return limits_needed((whole, mechanism, proved), _steps(kind_of(whole, FILES[0]), whole, proved), longest)
-
-
-def _steps(kind: str, whole: Any, proved: Any) -> int:
-    """The steps of the check of a bundle of this kind."""
-    return proof_steps({} if kind else whole, proved)
-
-
-def _read_files(folder: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """The bytes of the files; again, if the folder was replaced by another one between two of them."""
-    for _ in range(10):
-        raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *names)}
-        if read_bytes(folder / MANIFEST, plain=True) == raw[MANIFEST]:
-            break
-    return raw
+    steps = proof_steps({} if kind_of(whole, FILES[0]) else whole, proved)
+    return limits_needed((whole, mechanism, proved), steps, longest)
 
 
 def digest_of(raw: Mapping[str, bytes]) -> str:
-    """The SHA-256 of the manifest, which is what is signed."""
     return _sha256(raw[MANIFEST])
 
 

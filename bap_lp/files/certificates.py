@@ -123,9 +123,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
         if document["kind"] != "conflict":
             if "channel" not in document:
                 raise InputError("channel", None, "is missing")
-            channel = read_proof_table(document["channel"], "channel")
-            if channel.ndim != 2:
-                raise InputError("channel", None, "must have 2 dimensions")
+            channel = read_proof_table(document["channel"], "channel", 2)
         asked: Any = document.get("conditions") or ([] if several else {})
         if isinstance(asked, list) != several or (asked and several and len(asked) != len(lams)):
             raise InputError("conditions", None, "must be a list for scenarios and tiers, a table each, or one table")
@@ -148,20 +146,13 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
-            reports=tuple(_report(v, f"reports[{k}]") for k, v in enumerate(document.get("reports", []))),
+            reports=tuple(read_proof_table(v, f"reports[{k}]", 2) for k, v in enumerate(document.get("reports", []))),
             splits=tuple(document.get("splits", ())),
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
             conditions_of=tuple(map(conditions_from, asked)) if several else (),
         )
-
-
-def _report(value: Any, field: str) -> Array:
-    table = read_proof_table(value, field)
-    if table.ndim != 2:
-        raise InputError(field, None, "must have 2 dimensions")
-    return table
 
 
 def stated_number(value: Any, field: str, exact: bool) -> Any:
@@ -185,11 +176,7 @@ def _dual(document: dict[str, Any], where: str) -> Dual:
     for key, ndim in (("replies", 2), ("weights", 1)):
         if not isinstance(document[key], dict):
             raise InputError(f"{where}{key}", None, "must be a table, by name")
-        found = {name: read_proof_table(v, f"{where}{key}.{name}") for name, v in document[key].items()}
-        for name, table in found.items():
-            if table.ndim != ndim:
-                raise InputError(f"{where}{key}.{name}", None, f"must have {ndim} dimensions")
-        tables.append(found)
+        tables.append({name: read_proof_table(v, f"{where}{key}.{name}", ndim) for name, v in document[key].items()})
     return Dual(*tables)
 
 
@@ -212,7 +199,6 @@ def _positions(values: Any, count: int) -> bool:
 
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The JSON document of a certificate."""
     several = certificate.kind in ("scenarios", "tiers") or bool(certificate.conditions_of)
     lams = [_exactly(lam) for lam in certificate.lams]
     out: dict[str, Any] = {
@@ -266,7 +252,6 @@ def _case_document(case: Case) -> dict[str, Any]:
 
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:
-    """The JSON document of a conflict that has a proof."""
     assert error.proof is not None
     reader = {"conflict": list(error.conflict), "attainable": {k: text(v) for k, v in error.attainable.items()}}
     return certificate_document(error.proof) | reader

@@ -143,10 +143,8 @@ def items(document: Any, key: str) -> list[Any]:
 
 
 def length(document: Any, key: str) -> int:
-    """The number of rows of a list in a table."""
     return _size(table(document).get(key))
 
 
 def width(document: Any, key: str) -> int:
-    """The length of the longest row of a list in a table."""
     return max(map(_size, items(document, key)), default=0)

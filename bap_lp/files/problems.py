@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from bap_lp.files.effort import check_effort, items, length
 from bap_lp.files.tables import long_number, texts
 from bap_lp.files.writing import write_files
 from bap_lp.model.agents import Agent
-from bap_lp.model.knowledge import text_of
 from bap_lp.model.labels import ROUNDED, Numbers
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
@@ -205,25 +204,20 @@ def problem_document(problem: Problem, lam: Any = "calibrated") -> dict[str, Any
     return _document(problem, lam, texts)
 
 
-def _secret(agent: Agent, table: Callable[[Array], Any]) -> dict[str, Any]:
-    """What an agent who reports probabilities wants, if it is not the state itself."""
-    if agent.secret is None:
-        return {}
-    return {"secret": list(agent.secret) if isinstance(agent.secret, tuple) else table(agent.secret)}
-
-
 def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict[str, Any]:
-    def agents(group: Sequence[Agent]) -> list[dict[str, Any]]:
-        return [
-            {"name": a.name, "weight": text(a.weight)}
-            | ({} if a.decisions is None else {"decisions": list(a.decisions)})
-            | {"loss": a.loss if reports(a) else table(a.loss)}
-            | _secret(a, table)
-            | ({} if a.harm is None else {"harm": table(a.harm)})
-            | ({} if a.prior is None else {"prior": [text(v) for v in a.prior.tolist()]})
-            | text_of(a.knows, a.knowledge)
-            for a in group
-        ]
+    def agent(a: Agent) -> dict[str, Any]:
+        keys = {
+            "name": a.name,
+            "weight": text(a.weight),
+            "decisions": None if a.decisions is None else list(a.decisions),
+            "loss": a.loss if reports(a) else table(a.loss),
+            "secret": list(a.secret) if isinstance(a.secret, tuple) else None if a.secret is None else table(a.secret),
+            "harm": None if a.harm is None else table(a.harm),
+            "prior": None if a.prior is None else [text(v) for v in a.prior.tolist()],
+            "knows": None if a.knows is None else list(a.knows),
+            "knowledge": None if a.knowledge is None else texts(a.knowledge),
+        }
+        return {key: value for key, value in keys.items() if value is not None}
 
     numbered = table is not texts and isinstance(problem.states, Numbers)
 
@@ -231,8 +225,8 @@ def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict
         "title": problem.title,
         "data": ({} if numbered else {"labels": list(problem.states)})
         | {"prior": [text(v) for v in problem.p.tolist()] if table is texts else table(problem.p)},
-        "bob": agents(problem.bobs),
-        "eve": agents(problem.eves),
+        "bob": [*map(agent, problem.bobs)],
+        "eve": [*map(agent, problem.eves)],
         "alice": {"lambda": lam if lam == "calibrated" else text(number(lam, "lam"))},
     }
 

@@ -37,7 +37,6 @@ def signed_table(rows: list[Any], field: str) -> Array:
 
 
 def signed_number(value: Any, field: str) -> Any:
-    """A number of any sign and length."""
     return number(long_number(value), field)
 
 
@@ -65,8 +64,15 @@ def proof_table(table: Array) -> Any:
     return texts(exact)
 
 
-def read_proof_table(value: Any, field: str) -> Array:
-    """A table of a proof: exact numbers of any sign."""
+def read_proof_table(value: Any, field: str, ndim: int | None = None) -> Array:
+    """A table of a proof: exact numbers of any sign, with so many dimensions."""
+    table = _read_table(value, field)
+    if ndim not in (None, table.ndim):
+        raise InputError(field, None, f"must have {ndim} dimensions")
+    return table
+
+
+def _read_table(value: Any, field: str) -> Array:
     if isinstance(value, list):
         return _exact(signed_table(value, field), field)
     if not isinstance(value, dict) or set(value) not in ({"over", "rows"}, {"shape", "at"}):

@@ -122,7 +122,6 @@ def _name_of(agent: Agent, role: str, k: int) -> str:
 
 
 def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int, per: str) -> Agent:
-    """An agent who reports probabilities."""
     if agent.loss not in SCORES:
         raise InputError(field, agent.loss, 'must be a table, "log" or "brier"')
     random = role == "bob" and _is_table(agent.secret)
@@ -158,7 +157,6 @@ def float_agent(agent: Agent) -> Agent:
 
 
 def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
-    """The agent with every array changed."""
     own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
     harm, prior, knowledge = own
     loss = agent.loss if reports(agent) else change(agent.loss)
@@ -167,7 +165,6 @@ def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
 
 
 def agent_numbers(agent: Agent) -> list[Any]:
-    """The numbers of an agent."""
     law = agent.secret if isinstance(agent.secret, np.ndarray) else None
     own = (None if reports(agent) else agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge, law)
     return [part for part in own if part is not None]

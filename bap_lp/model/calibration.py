@@ -47,36 +47,32 @@ def calibrate(problem: Problem) -> Number:
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
     if problem.reporting or problem.forecasting:
-        same = not problem.exact and float(abs(eve_null - eve_full)) <= 4 * (len(problem.p) + 6) * UNIT * float(
-            eve_null
-        )
-        return _reported_tie(problem, bob_null - bob_full, EXACT.zero if same else eve_null - eve_full)
+        rounding = EXACT.zero if problem.exact else EXACT.number(4 * (len(problem.p) + 6) * UNIT * float(eve_null))
+        if abs(eve_null - eve_full) <= rounding:
+            raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
+        told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
+        # with logarithms the tie is irrational: the nearest float is taken
+        return stated((bob_null - bob_full) / (eve_null - eve_full), problem.exact and "log" not in told)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
     if problem.misaligned:
         same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
-        return _counted_tie(bob_null - bob_full, 0 if same else eve_null - eve_full)
+        if same or eve_null == eve_full:
+            rule = "is undefined: Alice counts the same R_E for full and null release"
+            raise InputError("lam", "calibrated", rule)
+        tie = (bob_null - bob_full) / (eve_null - eve_full)
+        if tie < 0:
+            why = "has the smaller R_B and the larger R_E as Alice counts them"
+            raise InputError("lam", "calibrated", f"is undefined: the same release, full or null, {why}")
+        return public(tie)
     bob, eve = (
         null - full if problem.exact or null - full > terms * UNIT * (null + full) else problem.arrays.field.zero
         for full, null in ((bob_full, bob_null), (eve_full, eve_null))
     )
     if eve == 0:
-        rounding = "" if problem.exact else " within rounding"
-        raise InputError(
-            "lam",
-            "calibrated",
-            "is undefined: Eve does no better with the data than without (R_E = "
-            f"{public(eve_null)} for both full and null release{rounding})",
-        )
+        both = f"{public(eve_null)} for both full and null release" + ("" if problem.exact else " within rounding")
+        rule = f"is undefined: Eve does no better with the data than without (R_E = {both})"
+        raise InputError("lam", "calibrated", rule)
     return public(bob / eve)
-
-
-def _reported_tie(problem: Problem, bob: Any, eve: Any) -> Number:
-    """With logarithms the tie is irrational: the nearest float is taken."""
-    if eve == 0:
-        raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
-    told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
-    exact = problem.exact and "log" not in told
-    return stated(bob / eve, exact)
 
 
 def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -101,34 +97,16 @@ def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, An
     return (bobs[0], full), (bobs[1], null)
 
 
-def _counted_tie(bob: Any, eve: Any) -> Number:
-    if eve == 0:
-        rule = "is undefined: Alice counts the same R_E for full and null release"
-        raise InputError("lam", "calibrated", rule)
-    if bob / eve < 0:
-        rule = (
-            "is undefined: the same release, full or null, has the smaller R_B and the larger R_E as Alice counts them"
-        )
-        raise InputError("lam", "calibrated", rule)
-    return public(bob / eve)
-
-
-def _scored(problem: Problem, q: Any) -> tuple[Any, Any]:
-    """(R_B, R_E) of a channel, agents acting on their own beliefs."""
-    counted = [losses.sum() for _, losses, _ in replies(problem, q, problem.p[:, None] * q)]
-    bobs = len(problem.bobs)
-    zero = problem.arrays.field.zero
-    return sum(counted[:bobs], zero), sum(counted[bobs:], zero)
-
-
 def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """(R_B, R_E) of the full and of the null release, in working numbers."""
     if problem.misaligned:
         rows = len(problem.p)
-        full_, null_ = (
-            _scored(problem, degenerate(to, max(to) + 1, problem.exact)) for to in (range(rows), [0] * rows)
-        )
-        return full_, null_
+        ends, bobs, zero = [], len(problem.bobs), problem.arrays.field.zero
+        for to in (range(rows), [0] * rows):
+            q = degenerate(to, max(to) + 1, problem.exact)
+            counted = [losses.sum() for _, losses, _ in replies(problem, q, problem.p[:, None] * q)]
+            ends.append((sum(counted[:bobs], zero), sum(counted[bobs:], zero)))
+        return ends[0], ends[1]
     if problem.reporting or problem.forecasting:
         return _reported_extremes(problem.exactly)
     return problem.arrays.extremes()

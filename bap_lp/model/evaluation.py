@@ -7,6 +7,7 @@ Agents with beliefs or losses of their own play their own best decisions, with t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +34,6 @@ from bap_lp.rational import (
     by_rows,
     field_of,
     is_exact,
-    objects,
     public,
     same_kind,
     tree_sum,
@@ -233,51 +233,33 @@ def _signals(
         posterior = rho[:, s] / mass
         theta = None
         if problem.theta is not None:
-            table = posterior.dot(field_of(rho).array(problem.theta.posterior))
-            theta = dict(zip(problem.theta.labels, map(public, table.tolist()), strict=True))
+            theta = _named_shares(problem.theta.labels, posterior.dot(field_of(rho).array(problem.theta.posterior)))
         told = []
         for k, (bob, own) in enumerate(zip(problem.bobs, decisions[s][:bobs], strict=True)):
-            report = _forecast(problem, k, posterior)
+            report = None
+            if k in problem.forecasters:
+                one = problem.forecasters[k]
+                report = _named_shares(one.values, field_of(posterior).array(one.law.T).dot(posterior))
             told.append(AgentDecisions(bob.name, "bob", own if report is None else (_words(report),), report=report))
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
             seen = rho[:, s] if z is None else rho[:, s] * _share(problem, k, rho)
-            report = _report(problem, k, seen)
+            reporter, total, report = problem.reporters.get(k), seen.sum(), None
+            if reporter is not None and total > 0:
+                sums = class_sums(seen, reporter.where, len(reporter.values))
+                report = _named_shares(reporter.values, sums / total)
             own = own if report is None else (_words(report),)
             if z is None:
                 told.append(AgentDecisions(problem.eves[n].name, "eve", own, report=report))
-                continue
-            total = seen.sum()
-            if total > 0:
-                chance = public(total / mass)
-                belief = dict(zip(problem.states, map(public, (seen / total).tolist()), strict=True))
-                told.append(AgentDecisions(problem.view_name(n, z), "eve", own, z, chance, belief, report))
-        out.append(
-            Signal(
-                name,
-                public(mass),
-                dict(zip(problem.states, map(public, posterior.tolist()), strict=True)),
-                theta,
-                tuple(told),
-            )
-        )
+            elif total > 0:
+                belief = _named_shares(problem.states, seen / total)
+                name_, chance = problem.view_name(n, z), public(total / mass)
+                told.append(AgentDecisions(name_, "eve", own, z, chance, belief, report))
+        out.append(Signal(name, public(mass), _named_shares(problem.states, posterior), theta, tuple(told)))
     return tuple(out)
 
 
-def _forecast(problem: Problem, k: int, posterior: Array) -> dict[str, Any] | None:
-    """What a Bob reports who has this posterior of the data; None if he does not report."""
-    if k not in problem.forecasters:
-        return None
-    one = problem.forecasters[k]
-    return dict(zip(one.values, map(public, field_of(posterior).array(one.law.T).dot(posterior).tolist()), strict=True))
-
-
-def _report(problem: Problem, k: int, seen: Array) -> dict[str, Any] | None:
-    """What an Eve reports who sees these masses; None if she does not report."""
-    reporter, total = problem.reporters.get(k), seen.sum()
-    if reporter is None or not total > 0:
-        return None
-    m = class_sums(seen, reporter.where, len(reporter.values))
-    return dict(zip(reporter.values, map(public, (m / total).tolist()), strict=True))
+def _named_shares(names: Sequence[str], shares: Array) -> dict[str, Any]:
+    return dict(zip(names, map(public, shares.tolist()), strict=True))
 
 
 def _words(report: dict[str, Any]) -> str:
@@ -308,14 +290,12 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
     if desire.shape != eve.loss.shape:
         raise InputError("eve_acts_on", None, f"has shape {desire.shape}, must have {eve.loss.shape}")
     belief, desire = EXACT.array(belief), EXACT.array(desire)
-    own = Belief(eve.name, "eve", belief, belief[:, None] * (desire - desire.min(axis=1)[:, None]), desire)
-    harms = signal_losses(rho, eve.weight * eve.loss)
-    best = own.best(mechanism.q)
-    played = [min(np.flatnonzero(best[s]).tolist(), key=harms[s].__getitem__) for s in range(len(best))]
-    chosen = objects(harms[s, d] for s, d in enumerate(played))
+    act = belief[:, None] * (desire - desire.min(axis=1)[:, None])
+    # ties are broken as for a Bob, by the least that is counted: that hurts Alice most
+    played, chosen, _ = Belief(eve.name, "bob", belief, act, eve.weight * eve.loss).played(mechanism.q, rho)
     aligned = evaluate(problem, mechanism)
     names = eve.decisions or ()
-    signals = dict(zip(mechanism.signals, played, strict=True))
+    signals = dict(zip(mechanism.signals, played.tolist(), strict=True))
     return Evaluation(
         aligned.bob,
         public(chosen.sum()),

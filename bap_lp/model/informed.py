@@ -19,7 +19,7 @@ from bap_lp.arguments import checked
 from bap_lp.model.agents import Agent
 from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of
 from bap_lp.model.labels import probability
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact
+from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind
 
 
 @checked
@@ -53,8 +53,11 @@ def informed(eve: Agent, priors: Sequence[Any]) -> Agent:
     for k, prior in enumerate(given):
         if len(prior) != rows:
             raise InputError(f"priors[{k}]", None, f"has {len(prior)} entries, must have {rows}, one per state")
-    exact = all(map(is_exact, given))
-    return knowing(eve, _kernel(np.stack(given if exact else [floats(prior) for prior in given], axis=1)))
+    draws = np.stack(same_kind(*given), axis=1)
+    total = draws.sum(axis=1)
+    empty = total == 0  # where all are zero they are equal
+    shares = np.where(empty[:, None], 1 + 0 * draws, draws)
+    return knowing(eve, shares / np.where(empty, draws.shape[1] + 0 * total, total)[:, None])
 
 
 def knowing(eve: Agent, kernel: Array) -> Agent:
@@ -65,11 +68,3 @@ def knowing(eve: Agent, kernel: Array) -> Agent:
         kernel, knowledge, exact = floats(kernel), floats(knowledge), False
     before = shares_of(knows, knowledge, rows, EXACT if exact else FLOAT)
     return replace(eve, knows=None, knowledge=expanded_losses(kernel, before))
-
-
-def _kernel(draws: Array) -> Array:
-    """Draws of each state's probability divided by their sum; equal where all are zero."""
-    total = draws.sum(axis=1)
-    empty = total == 0
-    out = np.where(empty[:, None], 1 + 0 * draws, draws)
-    return out / np.where(empty, draws.shape[1] + 0 * total, total)[:, None]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.labels import probability, state_labels
-from bap_lp.rational import Array, Field, InputError, array, floats, is_exact, text
+from bap_lp.rational import Array, Field, InputError, array, floats, is_exact
 
 
 def knowledge_of(knows: Any, knowledge: Any, field: str, rows: int) -> tuple[tuple[str, ...] | None, Array | None]:
@@ -59,12 +59,3 @@ def expanded_losses(loss: Array, shares: Array) -> Array:
     x, z = np.nonzero(shares != 0)
     out[x, z] = loss[x] * shares[x, z][:, None]
     return out.reshape(len(loss), -1)
-
-
-def text_of(knows: tuple[str, ...] | None, knowledge: Array | None) -> dict[str, Any]:
-    """The keys of a problem file that say the same."""
-    if knows is not None:
-        return {"knows": list(knows)}
-    if knowledge is None:
-        return {}
-    return {"knowledge": [[text(v) for v in row] for row in knowledge.tolist()]}

@@ -396,7 +396,7 @@ class Problem(ReadOnly, Tabular):
     def as_float(self) -> Problem:
         """The same problem in floats."""
         theta = self.theta and Theta(self.theta.labels, floats(self.theta.posterior))
-        return self if not self.exact else self._with(floats(self.p), self.bobs, self.eves, self.states, theta)
+        return self if not self.exact else self._with(floats(self.p), self.bobs, self.eves, theta)
 
     @cached_property
     def exactly(self) -> Problem:
@@ -440,7 +440,7 @@ class Problem(ReadOnly, Tabular):
             pairs = zip(group, weights, laws, strict=True)
             return [replace(changed_agent(a, read), weight=weight, **law) for a, weight, law in pairs]
 
-        return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), self.states, theta)
+        return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), theta)
 
     def merged(self) -> MergedProblem:
         """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
@@ -453,10 +453,8 @@ class Problem(ReadOnly, Tabular):
         index, count = merge_index(self.p, [self.B, self.E])
         return MergedProblem(self, index, count)
 
-    def _with(
-        self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], states: Sequence[str], theta: Theta | None
-    ) -> Problem:
-        return Problem(p, bobs=bobs, eves=eves, states=states, title=self.title, theta=theta)
+    def _with(self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], theta: Theta | None) -> Problem:
+        return Problem(p, bobs=bobs, eves=eves, states=self.states, title=self.title, theta=theta)
 
     def summary(self) -> str:
         """The data and who decides what, in plain sentences."""

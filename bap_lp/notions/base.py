@@ -21,7 +21,7 @@ from bap_lp.model.display import clean, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import plain
+from bap_lp.notions.reading import all_exact, plain
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array
@@ -87,11 +87,19 @@ class Notion:
 
     @classmethod
     def validate(cls, given: Conditions) -> None:
-        """Check the fields of this notion beyond their numbers."""
+        """Read the fields of this notion beyond their numbers."""
+        value = getattr(given, cls.name, None)
+        if value is not None:
+            object.__setattr__(given, cls.name, cls.stated(value))
+
+    @classmethod
+    def stated(cls, value: Any) -> Any:
+        """What the user wrote in the field of this name, read and checked."""
+        return value
 
     @classmethod
     def is_exact(cls, given: Conditions) -> bool:
-        return not any(isinstance(getattr(given, name), float) for name in cls.numbers)
+        return all(all_exact(getattr(given, name, None)) for name in (cls.name, *cls.numbers))
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Notion | None:
@@ -118,7 +126,14 @@ class Notion:
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
         """What is promised, in words for the person who signs: decimals, and no names of keys."""
-        yield from ()
+        value = getattr(given, cls.name, None)
+        for one in value if isinstance(value, tuple) else () if value is None or value is False else (value,):
+            yield cls.sentence(one, problem)
+
+    @classmethod
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        """The same of the field of this name, or of an entry of its list."""
+        raise NotImplementedError
 
     def features(self) -> Array | None:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""

@@ -7,7 +7,7 @@ sends, so states may be merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
@@ -24,18 +24,18 @@ class Deterministic(Notion):
     merges = False
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if not isinstance(given.deterministic, bool):
-            raise InputError("deterministic", given.deterministic, "must be true or false")
+    def stated(cls, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InputError(cls.name, value, "must be true or false")
+        return value
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Deterministic | None:
         return cls() if given.deterministic else None
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.deterministic:
-            yield "Nothing is drawn at random: the data decide the message."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return "Nothing is drawn at random: the data decide the message."
 
     def broken(self, sent: SentSignals) -> str:
         return "" if ((sent.q == 0) | (sent.q == 1)).all() else "the channel is not deterministic"
@@ -51,19 +51,18 @@ class MaxSignals(Notion):
         self.few = most
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        most = given.max_signals
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
-            raise InputError("max_signals", most, "must be a positive integer")
+    def stated(cls, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(cls.name, value, "must be a positive integer")
+        return value
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> MaxSignals | None:
         return None if given.max_signals is None else cls(given.max_signals)
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.max_signals is not None:
-            yield f"There are at most {counted(given.max_signals, 'different message')}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return f"There are at most {counted(value, 'different message')}."
 
     def broken(self, sent: SentSignals) -> str:
         if int((sent.q > 0).any(axis=0).sum()) > self.few:

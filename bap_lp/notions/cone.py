@@ -23,7 +23,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import MapTable, Notion, Part
 from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import all_exact, rows_of
+from bap_lp.notions.reading import rows_of
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, floats
@@ -57,22 +57,12 @@ class SignalCone(Notion):
 
     @classmethod
     def stated(cls, value: Any) -> Any:
-        """What the user wrote, read and checked: by default a list of tables."""
         return rows_of(cls.kind, value, cls.name)
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
         """Every g_k with its meaning, in order."""
         raise NotImplementedError
-
-    @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if getattr(given, cls.name) is not None:
-            object.__setattr__(given, cls.name, cls.stated(getattr(given, cls.name)))
-
-    @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return all_exact(getattr(given, cls.name))
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> SignalCone | None:

@@ -9,7 +9,7 @@ whether I(A;S) is c or a little more, so c is read larger by 2^-100 bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -95,20 +95,13 @@ class MaxInformation(Notion):
     with_reports = several = False
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        value = given.max_information
-        if value is None:
-            return
+    def stated(cls, value: Any) -> tuple[InformationLimit, ...]:
         if isinstance(value, (str, Real)) and not isinstance(value, bool):
             value = [{"at_most": value}]
-        rows = [value] if isinstance(value, Mapping) else value
-        object.__setattr__(given, cls.name, rows_of(InformationLimit, rows, cls.name))
-        if not given.max_information:
+        rows = rows_of(InformationLimit, [value] if isinstance(value, Mapping) else value, cls.name)
+        if not rows:
             raise InputError(cls.name, None, "must not be empty")
-
-    @classmethod
-    def is_exact(cls, given: Conditions) -> bool:
-        return all_exact(given.max_information or ())
+        return rows
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> MaxInformation | None:
@@ -121,10 +114,9 @@ class MaxInformation(Notion):
         return cls(limits, tuple(information_reporters(given, problem)), listed[len(problem.reporters) :])
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        for each in given.max_information or ():
-            what = "the data" if each.secret is None and each.eve is None else "the secret"
-            yield f"On average the messages tell at most {figure(each.at_most)} bits about {what}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        what = "the data" if value.secret is None and value.eve is None else "the secret"
+        return f"On average the messages tell at most {figure(value.at_most)} bits about {what}."
 
     def features(self) -> Array:
         """The value of every state; that of a state without probability is -1."""

@@ -7,7 +7,6 @@ zero the null row can only lower the left side. c lies between 1, where nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
-from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import figure, told
 from bap_lp.notions.risk_limits import NumberLimit
 from bap_lp.program.bound import Dual, Sparse
@@ -42,10 +40,9 @@ class MaximalLeakage(NumberLimit):
     numbers: ClassVar[dict[str, int]] = {"max_leakage": 1}
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.max_leakage is not None:
-            times = figure(given.max_leakage)
-            yield f"Whatever somebody wants to guess, the messages make the guess right at most {times} times as often."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        times = figure(value)
+        return f"Whatever somebody wants to guess, the messages make the guess right at most {times} times as often."
 
     def broken(self, sent: SentSignals) -> str:
         leaked = sent.q.max(axis=0).sum()

@@ -24,7 +24,6 @@ one tuple may be pooled, those of one decision not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,11 +46,9 @@ class Obeyed(Notion):
     tuples = True
 
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        """Signal and decider of every row, and what the prescribed decision loses by it, states x rows."""
         raise NotImplementedError
 
     def disobeyed(self, decider: int) -> str:
-        """Who does not follow his decision, in words."""
         raise NotImplementedError
 
     def broken(self, sent: SentSignals) -> str:
@@ -89,15 +86,13 @@ class Margin(Obeyed):
         return cls(margin, names, problem.eve_shares is None)  # states with the same losses may differ in k(z|x)
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.margin is not None:
-            yield f"At every message each decision is better than any other by at least {figure(given.margin)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return f"At every message each decision is better than any other by at least {figure(value)}."
 
     def disobeyed(self, decider: int) -> str:
         return f"{self.names[decider]} prefers its decision by less than the margin"
 
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        """Of a row for every decision of an agent."""
         own = _own(arrays, signals)
         s, d = np.nonzero(own != np.arange(own.shape[1]))
         losses = np.hstack([arrays.B, arrays.E])
@@ -152,7 +147,6 @@ class Obedience(Obeyed):
         return ("margin",)
 
     def at(self, margin: Any) -> Obedience:
-        """With another margin."""
         return Obedience(margin, self.beliefs, self.bobs, self.starts, self.p)
 
     def kept(self) -> Obedience:
@@ -179,7 +173,6 @@ class Obedience(Obeyed):
         return Obedience(self.margin, beliefs, self.bobs, self.starts, class_sums(self.p, index, count))
 
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        """Of a row for every agent and other decision."""
         assert signals.eve is not None
         told = np.column_stack([*np.unravel_index(signals.bob, self.bobs), signals.eve - np.array(self.starts)])
         signal, agent, gains = [], [], []

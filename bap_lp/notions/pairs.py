@@ -143,10 +143,6 @@ class PairNotion(Notion):
             raise InputError(f"metric[{x}][{y}]", public(self.distances[x, y]), rule)
 
     @cached_property
-    def _eps(self) -> float:
-        return _log(self.base)
-
-    @cached_property
     def powers(self) -> list[Any]:
         """K^d of every kind of distance; None where it is too large to be written down."""
         assert self.distances is not None
@@ -155,7 +151,7 @@ class PairNotion(Notion):
     def _power(self, distance: fmpq) -> Any:
         if self.base == 1:
             return self.base
-        known = float(distance) * self._eps <= LARGEST_LOG
+        known = float(distance) * _log(self.base) <= LARGEST_LOG
         if distance.q == 1:
             known = known and distance * self.base.height_bits() <= limit("bits")
             return self.base ** int(distance.p) if known else None
@@ -212,7 +208,6 @@ def _log(value: Any) -> float:
 
 
 def ratio_of(given: Conditions) -> Any:
-    """K."""
     return RatioBound(given.exp_epsilon, given.epsilon).ratio
 
 
@@ -233,7 +228,6 @@ def distances_of(given: Conditions, problem: Problem) -> PairDistances | None:
 
 
 def read_pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
-    """`neighbours` as users write them."""
     out = []
     for k, given in enumerate(listed(values, "neighbours", "must be a list of pairs of states")):
         pair = listed(given, f"neighbours[{k}]", "must be a pair of states")
@@ -244,7 +238,6 @@ def read_pairs(values: Any) -> tuple[tuple[Any, Any], ...]:
 
 
 def read_metric(rows: Any) -> tuple[tuple[Any, ...], ...]:
-    """`metric` as users write it."""
     rows = listed(rows, "metric", "must be a table, a row per state")
     lists = [listed(row, f"metric[{k}]", "must be a list") for k, row in enumerate(rows)]
     known: dict[tuple[type, Any], Any] = {}  # distances are few numbers, each many times

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 from bap_lp.model.display import clean, person
 from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
-from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import (
     Event,
@@ -45,7 +44,6 @@ class PosteriorCap:
     required: ClassVar[str] = "event"
 
     def read(self, field: str) -> PosteriorCap:
-        """The same, checked."""
         event, ends = read_event(self.event, f"{field}.event"), {"at_most": self.at_most, "at_least": self.at_least}
         ends = {name: read_number(c, f"{field}.{name}", 0, 1) for name, c in ends.items() if c is not None}
         if not ends:
@@ -86,12 +84,11 @@ class PosteriorCaps(SignalCone):
     kind = PosteriorCap
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        for cap in given.posterior_caps or ():
-            ends = {"at most": cap.at_most, "at least": cap.at_least}
-            words = " and ".join(f"{name} {hundred(c)}" for name, c in ends.items() if c is not None)
-            who = "" if cap.eve is None else f" for {person(cap.eve)}, whatever she knows,"
-            yield f"After every message,{who} the probability of {event_named(cap.event)} is {words} in 100."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        ends = {"at most": value.at_most, "at least": value.at_least}
+        words = " and ".join(f"{name} {hundred(c)}" for name, c in ends.items() if c is not None)
+        who = "" if value.eve is None else f" for {person(value.eve)}, whatever she knows,"
+        return f"After every message,{who} the probability of {event_named(value.event)} is {words} in 100."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
@@ -125,10 +122,9 @@ class PosteriorRatios(SignalCone):
     kind = PosteriorRatio
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        for one in given.posterior_ratio or ():
-            event = event_named(one.event)
-            yield f"No message changes the probability of {event} by more than a factor of {factor(one)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        event = event_named(value.event)
+        return f"No message changes the probability of {event} by more than a factor of {factor(value)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:
@@ -153,9 +149,8 @@ class Independence(SignalCone):
         return "signals independent of " + "; of ".join(clean(named(event)) for event in value)
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        for event in given.independent_of or ():
-            yield f"The messages tell nothing about whether the data are {event_named(event)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return f"The messages tell nothing about whether the data are {event_named(value)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

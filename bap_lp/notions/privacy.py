@@ -96,7 +96,6 @@ class Privacy(PairNotion):
 
     @property
     def needed(self) -> Array:
-        """The pairs that others do not imply, compared exactly."""
         known = self.distances
         return np.zeros((0, 2), dtype=np.int64) if known is None else known.pairs[known.needed]
 

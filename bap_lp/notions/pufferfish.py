@@ -17,7 +17,6 @@ from bap_lp.model.display import counted
 from bap_lp.model.display import listed as all_of
 from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import RatioBound, event_named, factor, indicator, listed, named, read_event
 from bap_lp.rational import Array, InputError, public
@@ -65,11 +64,10 @@ class Pufferfish(SignalCone):
         return super().stated([value] if alone else value)
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        for table in given.pufferfish or ():
-            readers = f", to each of {counted(len(table.priors), 'reader')}" if table.priors else ""
-            pairs = [f"{event_named(a)} and {event_named(b)}" for a, b in table.pairs]
-            yield f"Alike up to a factor of {factor(table)} for every message{readers}: {all_of(pairs)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        readers = f", to each of {counted(len(value.priors), 'reader')}" if value.priors else ""
+        pairs = [f"{event_named(a)} and {event_named(b)}" for a, b in value.pairs]
+        return f"Alike up to a factor of {factor(value)} for every message{readers}: {all_of(pairs)}."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

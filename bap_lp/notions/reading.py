@@ -33,7 +33,6 @@ def listed(values: Any, field: str, rule: str) -> Sequence[Any]:
 
 
 def read_event(value: Any, field: str) -> Event:
-    """A list of states, not empty."""
     states = tuple(listed(value, field, "must be a list of states"))
     if not states:
         raise InputError(field, None, "must name at least one state")
@@ -170,7 +169,6 @@ def all_exact(value: Any) -> bool:
 
 
 def named(event: Event) -> str:
-    """An event as a sentence names it."""
     return " or ".join(str(state) for state in event[:6]) + (" or ..." if len(event) > 6 else "")
 
 

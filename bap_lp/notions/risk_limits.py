@@ -6,7 +6,6 @@ max_bob_risk: R_B <= cap is sum p(x) B(x,i_s) q[x,s] <= cap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -55,9 +54,8 @@ class EveFloor(NumberLimit):
     looser = -1
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.min_eve_risk is not None:
-            yield f"On average {together(problem.eves)} at least {figure(given.min_eve_risk)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return f"On average {together(problem.eves)} at least {figure(value)}."
 
     def broken(self, sent: SentSignals) -> str:
         if sent.eve_risk < self.limit:
@@ -83,9 +81,8 @@ class BobCap(NumberLimit):
     with_reports = False
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if given.max_bob_risk is not None:
-            yield f"On average {together(problem.bobs)} at most {figure(given.max_bob_risk)}."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return f"On average {together(problem.bobs)} at most {figure(value)}."
 
     def broken(self, sent: SentSignals) -> str:
         if sent.told_risk > self.limit:

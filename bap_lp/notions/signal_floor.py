@@ -15,7 +15,6 @@ from typing import Any
 from bap_lp.model.display import clean, fraction, person
 from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
-from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import figure, read_number
 from bap_lp.rational import EXACT, Array, InputError, text
@@ -47,10 +46,10 @@ class SignalFloor(SignalCone):
         return f"{name} " + ", ".join(f"{clean(eve)} {fraction(floor)}" for eve, floor in value)
 
     @classmethod
-    def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        floor, every = given.signal_floor, problem.eves[0].name if len(problem.eves) == 1 else "every Eve"
-        for name, value in floor if isinstance(floor, tuple) else [] if floor is None else [(every, floor)]:
-            yield f"After every message, {person(str(name))} loses at least {figure(value)} on average."
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        every = problem.eves[0].name if len(problem.eves) == 1 else "every Eve"
+        name, floor = value if isinstance(value, tuple) else (every, value)
+        return f"After every message, {person(str(name))} loses at least {figure(floor)} on average."
 
     @classmethod
     def vectors(cls, stated: Any, problem: Problem) -> Iterator[tuple[Array, ConeRow]]:

@@ -21,8 +21,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
-from bap_lp.plots.cards import signal_cards
-from bap_lp.plots.channels import channel_heatmap
+from bap_lp.plots.channels import channel_heatmap, signal_cards
 from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
 from bap_lp.questions.path.epsilon import EpsilonPath
 from bap_lp.questions.path.pieces import Path
@@ -250,7 +249,6 @@ def value_of_lambda(path: Path | BracketedPath, lam: Any = None, *, ax: Any = No
 
 
 def _bracketed(path: BracketedPath, lam: Any, ax: Any) -> Any:
-    """Points, and the bracket between them."""
     last, among = float(path.points[-1].lam), "" if path.points[0].conditions is None else " under the conditions"
     ends = np.array([0.0, last])
     if path.points[0].priors is None:

@@ -19,7 +19,7 @@ Every number is rational: a program of floats is one of the fractions they are, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -86,17 +86,17 @@ class Observer(ReadOnly):
 
     @cached_property
     def group_of(self) -> Array:
-        """The group of every column."""
         out = np.zeros(self.columns, dtype=int)
         out[self.starts[1:]] = 1
         return np.cumsum(out)
 
     @cached_property
     def rounded(self) -> Observer:
-        """The same observer in the nearest floats."""
+        return replace(self, losses=self._each(floats), price=float(self.price))
+
+    def _each(self, change: Callable[[Array], Array]) -> Array | Sparse:
         table = self.losses
-        losses = replace(table, value=floats(table.value)) if isinstance(table, Sparse) else floats(table)
-        return replace(self, losses=losses, price=float(self.price))
+        return replace(table, value=change(table.value)) if isinstance(table, Sparse) else change(table)
 
     @property
     def sees_all(self) -> bool:
@@ -123,12 +123,10 @@ class Observer(ReadOnly):
     @cached_property
     def sizes(self) -> Observer:
         """The observer whose losses have the size of these."""
-        table = self.losses
-        return replace(self, losses=replace(table, value=abs(table.value)) if isinstance(table, Sparse) else abs(table))
+        return replace(self, losses=self._each(abs))
 
     @property
     def largest(self) -> float:
-        """The largest loss."""
         return float((self.losses.value if isinstance(self.losses, Sparse) else self.losses).max(initial=0.0))
 
     def entries_of(self, x: Array) -> tuple[Array, Array, Array]:
@@ -174,7 +172,6 @@ class Rows(ReadOnly):
 
     @cached_property
     def rounded(self) -> Rows:
-        """The same rows in the nearest floats."""
         entries = None if self.entries is None else (*self.entries[:3], _repeated_floats(self.entries[3]))
         terms = tuple((*term[:4], _repeated_floats(term[4])) for term in self.terms)
         return replace(self, rhs=floats(self.rhs), entries=entries, terms=terms)
@@ -208,7 +205,6 @@ class Dual(ReadOnly):
         return Dual(both(self.replies, other.replies), both(self.weights, other.weights))
 
     def each(self, change: Any) -> Dual:
-        """With every table changed."""
         return Dual(*({name: change(v) for name, v in part.items()} for part in (self.replies, self.weights)))
 
 
@@ -238,12 +234,10 @@ class Program(ReadOnly):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """States and signals."""
         return self.cost.shape
 
     @cached_property
     def rounded(self) -> Program:
-        """The same program in the nearest floats."""
         if not self.field.exact:
             return self
         seen, rows = tuple(o.rounded for o in self.observers), tuple(one.rounded for one in self.rows)
@@ -303,7 +297,6 @@ class Program(ReadOnly):
         return out
 
     def value(self, rho: Array, seen: Mapping[str, Array] | None = None) -> Any:
-        """What is minimised."""
         seen = self.seen(rho) if seen is None else seen
         x, s = np.nonzero(rho != 0)
         total = product_sum(self.cost[x, s], rho[x, s])
@@ -355,7 +348,7 @@ class Program(ReadOnly):
         known = {one.name: one for one in self.rows}
         for name in weights:
             if name not in known:
-                raise NoProof(f"there is a weight for {shown_name(name)}, which is not a row")
+                raise NoProof(f"there is a weight for {name[:60]!r}, which is not a row")
         out = {}
         worst: list[Array] = []
         for name, one in known.items():
@@ -402,10 +395,6 @@ class Program(ReadOnly):
         ends = [*o.starts.tolist(), o.columns]
         groups = tuple(slice(a, b) for a, b in pairwise(ends))
         return Arrays(self.mass, self.cost, o.losses, groups)  # type: ignore[arg-type]
-
-
-def shown_name(name: str) -> str:
-    return repr(name[:60])
 
 
 def compact(arrays: Arrays, lam: Any) -> Program:

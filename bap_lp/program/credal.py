@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -45,51 +45,37 @@ class DualForm(ReadOnly):
         return out / weight
 
 
-class Credal(Protocol):
-    """A set of priors."""
+class Credal(ReadOnly):
+    """A set of priors; its first field has a column per state."""
+
+    listed: Array | None = None  # all vertices, if they are known
 
     @property
-    def states(self) -> int: ...
+    def states(self) -> int:
+        return int(getattr(self, next(iter(self.__dataclass_fields__))).shape[-1])  # type: ignore[attr-defined]
 
-    @property
-    def rounded(self) -> Any: ...
+    def support(self, c: Array) -> Extreme:
+        raise NotImplementedError
 
-    @property
-    def listed(self) -> Array | None: ...
+    def outside(self, p: Array, moved: Array | None) -> str:
+        """Why a prior, with how mass was moved to it, is not in the set, or ""."""
+        raise NotImplementedError
 
-    def support(self, c: Array) -> Extreme: ...
-
-    def outside(self, p: Array, moved: Array | None) -> str: ...
-
-    def dual_form(self) -> DualForm: ...
-
-
-def _numbers(*values: float, like: Any) -> Array:
-    return field_of(like).list(field_of(like).number(v) for v in values)
-
-
-class _Set(ReadOnly):
-    """What all sets have: their floats, and no list of vertices."""
-
-    listed: Array | None = None
+    def dual_form(self) -> DualForm:
+        raise NotImplementedError
 
     @cached_property
     def rounded(self) -> Any:
-        """The same set in the nearest floats."""
         own = {k: v for k, v in vars(self).items() if k in self.__dataclass_fields__}  # type: ignore[attr-defined]
         turned = {k: floats(v) if isinstance(v, np.ndarray) else v if v is None else float(v) for k, v in own.items()}
         return replace(self, **turned)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False)
-class Hull(_Set):
+class Hull(Credal):
     """The mixtures of some priors, rows of a table."""
 
     table: Array
-
-    @property
-    def states(self) -> int:
-        return int(self.table.shape[1])
 
     @property
     def listed(self) -> Array:  # type: ignore[override]
@@ -106,21 +92,17 @@ class Hull(_Set):
     def dual_form(self) -> DualForm:
         row, x = np.indices(self.table.shape).reshape(2, -1)
         count = len(self.table)
-        ones = _numbers(*[1] * count, like=self.table)
+        ones = field_of(self.table).full(count, 1)
         rows = np.arange(count), np.zeros(count, dtype=int), ones
         return DualForm(0 * self.table[0], ones[:1], np.array([True]), rows, (row, x, self.table.ravel()), count)
 
 
 @dataclass(frozen=True, eq=False)
-class Box(_Set):
+class Box(Credal):
     """lower <= p <= upper."""
 
     lower: Array
     upper: Array
-
-    @property
-    def states(self) -> int:
-        return len(self.lower)
 
     def support(self, c: Array) -> Extreme:
         order = np.argsort(-c)
@@ -142,22 +124,18 @@ class Box(_Set):
 
     def dual_form(self) -> DualForm:
         N = self.states
-        x, one = np.arange(N), _numbers(*[1] * N, like=self.lower)
+        x, one = np.arange(N), field_of(self.lower).full(N, 1)
         rows = np.tile(x, 2), np.append(0 * x, 1 + x), np.append(one, one)
-        cost = np.append(_numbers(1, like=self.lower) - self.lower.sum(), self.upper - self.lower)
+        cost = np.append(1 - self.lower.sum(), self.upper - self.lower)
         return DualForm(self.lower, cost, np.arange(N + 1) == 0, rows, (x, x, one), N)
 
 
 @dataclass(frozen=True, eq=False)
-class Ball(_Set):
+class Ball(Credal):
     """Total variation at most `radius` from a prior."""
 
     prior: Array
     radius: Any
-
-    @property
-    def states(self) -> int:
-        return len(self.prior)
 
     def support(self, c: Array) -> Extreme:
         order = np.argsort(c)
@@ -183,28 +161,24 @@ class Ball(_Set):
     def dual_form(self) -> DualForm:
         """y = (mu, s, h): mu >= c(x), and s + h(x) >= mu - c(x)."""
         N = self.states
-        x, one = np.arange(N), _numbers(*[1] * N, like=self.prior)
+        x, one = np.arange(N), field_of(self.prior).full(N, 1)
         rows = (
             np.concatenate([x, N + x, N + x, N + x]),
             np.concatenate([0 * x, 0 * x, 0 * x + 1, 2 + x]),
             np.concatenate([one, -one, one, one]),
         )
-        cost = np.concatenate([_numbers(0, like=self.prior), _numbers(1, like=self.prior) * self.radius, self.prior])
+        cost = np.append([0 * self.radius, self.radius], self.prior)
         forms = np.arange(2 * N), np.tile(x, 2), np.concatenate([one, -one])
         return DualForm(self.prior, cost, np.arange(N + 2) == 0, rows, forms, 2 * N)
 
 
 @dataclass(frozen=True, eq=False)
-class Transport(_Set):
+class Transport(Credal):
     """Mass of a prior moved at a cost of at most `radius`."""
 
     prior: Array
     radius: Any
     metric: Array
-
-    @property
-    def states(self) -> int:
-        return len(self.prior)
 
     def support(self, c: Array) -> Extreme:
         pieces, at = [], np.arange(self.states)
@@ -251,9 +225,9 @@ class Transport(_Set):
         """y = (kappa, t): t(x) + kappa d(x,y) >= c(y)."""
         N = self.states
         x, y = np.indices((N, N)).reshape(2, -1)
-        row, one = np.arange(N * N), _numbers(*[1] * (N * N), like=self.prior)
+        row, one = np.arange(N * N), field_of(self.prior).full(N * N, 1)
         rows = np.tile(row, 2), np.append(0 * row, 1 + x), np.append(self.metric.ravel(), one)
-        cost = np.append(_numbers(1, like=self.prior) * self.radius, self.prior)
+        cost = np.append(self.radius, self.prior)
         return DualForm(0 * self.prior, cost, np.arange(N + 1) > 0, rows, (row, y, one), N * N)
 
 
@@ -273,16 +247,12 @@ def _envelope(far: Array, gain: Array) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Polytope(_Set):
+class Polytope(Credal):
     """A p <= b; `proofs` are vectors y >= 0, one per row."""
 
     A: Array
     b: Array
     proofs: Array | None = None
-
-    @property
-    def states(self) -> int:
-        return int(self.A.shape[1])
 
     def support(self, c: Array) -> Extreme:
         if self.proofs is None or not len(self.proofs):
@@ -297,8 +267,8 @@ class Polytope(_Set):
     def dual_form(self) -> DualForm:
         """y = (mu, y): mu + (A'y)(x) >= c(x)."""
         m, N = self.A.shape
-        x, one = np.arange(N), _numbers(*[1] * N, like=self.A)
+        x, one = np.arange(N), field_of(self.A).full(N, 1)
         k, state = np.indices((m, N)).reshape(2, -1)
         rows = np.append(x, state), np.append(0 * x, 1 + k), np.append(one, self.A.ravel())
-        cost = np.append(_numbers(1, like=self.A), self.b)
+        cost = np.append(one[0], self.b)
         return DualForm(0 * one, cost, np.arange(m + 1) == 0, rows, (x, x, one), N)

@@ -154,7 +154,6 @@ class Lowering:
     def observe(
         self, name: str, losses: Array | Sparse, starts: Array, price: Any = EXACT.zero, scores: Scores = ()
     ) -> None:
-        """An observer who sees the signal itself."""
         self.observers.append(Observer(name, np.arange(len(self.signals)), losses, starts, price, scores))
 
     def demand(
@@ -165,7 +164,6 @@ class Lowering:
         terms: Sequence[Terms] = (),
         lazy: Array | None = None,
     ) -> None:
-        """Rows a.q - c.t <= rhs."""
         self.rows.append(Rows(name, rhs, entries, tuple(terms), lazy=lazy))
 
     def program(self) -> Program:
@@ -175,7 +173,6 @@ class Lowering:
 def lowered(
     arrays: Arrays, signals: Signals, demands: Sequence[Demand], lam: Any, bob_weight: int = 1, scores: Scores = ()
 ) -> Program:
-    """The program on these states."""
     out = Lowering(arrays, signals, lam, bob_weight, scores)
     for demand in demands:
         demand.lower(out)
@@ -195,7 +192,6 @@ class LoweredProblem(ReadOnly):
 
     @classmethod
     def of(cls, problem: Problem, demands: Sequence[Any]) -> LoweredProblem:
-        """problem: an exact one."""
         for demand in demands if problem.report_tables is not None else ():
             if demand.tuples or not demand.convex:
                 raise InputError(demand.name, None, "is not possible where probabilities are reported")
@@ -216,7 +212,6 @@ class LoweredProblem(ReadOnly):
 
     @cached_property
     def local(self) -> tuple[Any, ...]:
-        """The demands on merged states."""
         return tuple(demand.on(self.index, len(self.arrays.p)) for demand in self.demands)
 
     @property

@@ -19,7 +19,6 @@ _TINY, _LEAST = 1e-290, 5e-324  # covers underflow of a product; the smallest fl
 
 
 def least_margins(program: Program, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
-    """The least margin of every state over the signals allowed."""
     open_ = np.ones(program.shape, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
     if program.cost.size > FEW:
         open_ = _near_least(program, replies, weights, open_)

@@ -26,10 +26,11 @@ from bap_lp.rational import (
     ReadOnly,
     array,
     common_denominator,
+    field_of,
     floats,
     is_exact,
-    objects,
     public,
+    same_kind,
     sized_number,
     text,
 )
@@ -64,9 +65,8 @@ class PriorSet(ReadOnly, Displayed):
     def vertices(cls, priors: Any) -> PriorSet:
         """The mixtures of some priors, a row each: what several surveys say, for example."""
         rows = array(priors, "vertices", 2)
-        return cls(
-            "vertices", {"vertices": _stacked([probability(row, f"vertices[{k}]") for k, row in enumerate(rows)])}
-        )
+        read = [probability(row, f"vertices[{k}]") for k, row in enumerate(rows)]
+        return cls("vertices", {"vertices": np.array(same_kind(*read))})
 
     @classmethod
     def box(cls, lower: Any = None, upper: Any = None) -> PriorSet:
@@ -100,7 +100,7 @@ class PriorSet(ReadOnly, Displayed):
         found = sized_number(radius, "total_variation")
         if found > 1:
             raise InputError("total_variation", found, "must be at most 1")
-        return cls("total_variation", {"radius": _single(found)})
+        return cls("total_variation", {"radius": field_of(found).list([found])})
 
     @classmethod
     def polytope(cls, A: Any, b: Any) -> PriorSet:
@@ -115,7 +115,8 @@ class PriorSet(ReadOnly, Displayed):
         """Mass moved from p0 at a cost of at most `radius`, d(x,y) = metric[x][y] per unit of mass."""
         d = array(metric, "wasserstein.metric", 2)
         _require_metric(d)
-        return cls("wasserstein", {"radius": _single(sized_number(radius, "wasserstein.radius")), "metric": d})
+        far = sized_number(radius, "wasserstein.radius")
+        return cls("wasserstein", {"radius": field_of(far).list([far]), "metric": d})
 
     @classmethod
     def from_plain(cls, given: Any, name: str = "priors", states: Any = None) -> PriorSet | None:
@@ -200,7 +201,8 @@ class PriorSet(ReadOnly, Displayed):
     def words(self) -> str:
         """What may be wrong, in words that follow "even if"."""
         if self.kind == "total_variation":
-            return f"the shares are wrong by {_points(self.numbers['radius'][0])} in total"
+            points = f"{float(100 * self.numbers['radius'][0]):.6g}"
+            return f"the shares are wrong by {points} percentage point{'' if points == '1' else 's'} in total"
         if self.kind == "vertices":
             return f"the shares are any mixture of {len(self.numbers['vertices'])} given priors"
         if self.kind == "box":
@@ -213,21 +215,8 @@ class PriorSet(ReadOnly, Displayed):
         return f": even if {self.words()}"
 
 
-def _points(radius: Any) -> str:
-    points = f"{float(100 * radius):.6g}"
-    return f"{points} percentage point{'' if points == '1' else 's'}"
-
-
 def _keys() -> str:
     return "total_variation, lower and upper, vertices, polytope or wasserstein"
-
-
-def _single(value: Any) -> Array:
-    return np.array([value]) if isinstance(value, float) else objects([value])
-
-
-def _stacked(rows: list[Array]) -> Array:
-    return np.array(rows) if all(map(is_exact, rows)) else np.array([floats(row) for row in rows])
 
 
 def _loosened(values: Array, sign: int, exact: bool) -> Array:

@@ -43,14 +43,19 @@ _MOST_TUPLES = 100_000
 
 def scenarios_of(problems: Sequence[Problem], lams: Any) -> tuple[tuple[Problem, ...], tuple[Any, ...]]:
     """The problems, checked to have the same states, and the working lam of each."""
-    scenarios = tuple(problems)
-    if not scenarios:
-        raise InputError("problems", None, "must not be empty")
-    for k, scenario in enumerate(scenarios):
-        if scenario.states != scenarios[0].states:
-            raise InputError(f"problems[{k}]", None, "must have the same states as problems[0]")
+    scenarios = _alike(problems)
     given = each(lams, "lams", len(scenarios), "scenario")
     return scenarios, tuple(lam_of(s, v) for s, v in zip(scenarios, given, strict=True))
+
+
+def _alike(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The problems, checked to have the same states."""
+    if not problems:
+        raise InputError("problems", None, "must not be empty")
+    for k, problem in enumerate(problems):
+        if problem.states != problems[0].states:
+            raise InputError(f"problems[{k}]", None, "must have the same states as problems[0]")
+    return tuple(problems)
 
 
 def profiles_of(problems: Sequence[Problem]) -> tuple[Array, tuple[str, ...]]:
@@ -59,7 +64,8 @@ def profiles_of(problems: Sequence[Problem]) -> tuple[Array, tuple[str, ...]]:
     places: list[int] = []
     for k, one in enumerate(problems):
         shared(one, f"problems[{k}]")
-        place = next((m for m, head in enumerate(heads) if _same_bob(head, one)), len(heads))
+        same = (m for m, head in enumerate(heads) if np.array_equal(head.p, one.p) and np.array_equal(head.B, one.B))
+        place = next(same, len(heads))
         heads += [one] if place == len(heads) else []
         places.append(place)
     sizes = [one.shape[1] for one in heads]
@@ -67,10 +73,6 @@ def profiles_of(problems: Sequence[Problem]) -> tuple[Array, tuple[str, ...]]:
         raise InputError("problems", None, f"have {prod(sizes)} profiles of decisions, more than {_MOST_PROFILES}")
     profiles = np.array(list(product(*map(range, sizes))))[:, places]
     return profiles, tuple(joints([one.bob_decisions for one in heads], " | "))
-
-
-def _same_bob(a: Problem, b: Problem) -> bool:
-    return a.B.shape == b.B.shape and bool((a.p == b.p).all() and (a.B == b.B).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,14 +148,11 @@ def tiers_of(
     problems: Sequence[Problem], lams: Any, weights: Any
 ) -> tuple[tuple[Problem, ...], tuple[Any, ...], tuple[Any, ...]]:
     """The problems, checked to have the same states and prior, with the working lam and weight of each tier."""
-    given = tuple(problems)
-    if not given:
-        raise InputError("problems", None, "must not be empty")
+    given = _alike(problems)
     for k, problem in enumerate(given):
         shared(problem, f"problems[{k}]")
-        if problem.states != given[0].states:
-            raise InputError(f"problems[{k}]", None, "must have the same states as problems[0]")
-        if not _same_prior(problem, given[0]):
+        exact, (p, first) = problem.exact and given[0].exact, (problem.p, given[0].p)
+        if not ((p == first).all() if exact else np.allclose(floats(p), floats(first), rtol=1e-9, atol=0)):
             raise InputError(f"problems[{k}]", None, "must have the same prior as problems[0]")
     count = prod(problem.shape[1] for problem in given)
     if count > _MOST_TUPLES:
@@ -166,12 +165,6 @@ def tiers_of(
         if weight > 1 and EXACT.number(weight) * EXACT.number(largest) > 10**300:
             raise InputError(f"weights[{k}]", weight, "times the largest loss must be at most 1e300")
     return given, tuple(lam_of(problem, lam) for problem, lam in zip(given, prices, strict=True)), working
-
-
-def _same_prior(one: Problem, other: Problem) -> bool:
-    if one.exact and other.exact:
-        return bool((one.p == other.p).all())
-    return bool(np.allclose(floats(one.p), floats(other.p), rtol=1e-9, atol=0))
 
 
 def prefixes(sizes: Sequence[int], tier: int) -> Array:
@@ -198,14 +191,13 @@ def tier_program(audiences: Sequence[Audience], lams: Sequence[Any], weights: Se
 
 
 def tier_names(problems: Sequence[Problem]) -> list[str]:
-    """The signals of the last tier."""
     return joints([one.bob_decisions for one in problems], " > ")
 
 
 def tier_views(problems: Sequence[Problem]) -> dict[str, tuple[str, ...]]:
     """What every tier sees, by the signal of the last one: ("short", "short > surgery")."""
     out: dict[str, tuple[str, ...]] = {}
-    names = [joints([one.bob_decisions for one in problems[: k + 1]], " > ") for k in range(len(problems))]
+    names = [tier_names(problems[: k + 1]) for k in range(len(problems))]
     for s, last in enumerate(names[-1]):
         out.setdefault(last, tuple(own[s * len(own) // len(names[-1])] for own in names))
     return out

@@ -40,11 +40,9 @@ class SummedCost(ReadOnly):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """States and signals."""
         return len(self.codes), prod(self.levels)
 
     def entries(self, x: Array, s: Array) -> Array:
-        """cost[x,s] at these places."""
         out = EXACT.zeros(len(x))
         for k, level in enumerate(np.unravel_index(s, self.levels)):
             out = out + self.tables[k][self.codes[x, k], level]

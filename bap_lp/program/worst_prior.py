@@ -31,7 +31,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program
 from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
-from bap_lp.program.lowering import Lowering, Signals
+from bap_lp.program.lowering import Signals, lowered
 from bap_lp.program.several import worst_rows
 from bap_lp.rational import EXACT, Array, field_of, float_above, float_below, floats, is_exact
 
@@ -42,10 +42,7 @@ ROWS = "priors"
 
 def conditions_program(arrays: Arrays, signals: Signals, demands: Sequence[Any]) -> Program:
     """What the mechanism must satisfy, with no cost; mass 1, so that the table is the channel."""
-    out = Lowering(arrays, signals, EXACT.zero, 0)
-    for demand in demands:
-        demand.lower(out)
-    whole = out.program()
+    whole = lowered(arrays, signals, demands, EXACT.zero, 0)
     heard = {term[0] for rows in whole.rows for term in rows.terms}
     return Program(whole.mass, whole.cost, tuple(o for o in whole.observers if o.name in heard), whole.rows)
 

@@ -55,22 +55,23 @@ def uncovered(cases: Sequence[Case], states: int, signals: int, most: int | None
             few = {x: _bits([case.keep[s] for s in own]) for x, own in case.fixed}
             boxes.append([few.get(x, _bits(case.keep)) for x in range(states)])
         region = _outside([(1 << signals) - 1] * states, boxes, _few_of_map(most))
-        return f"no case is about the maps in {[_elements(part) for part in region]}" if region else ""
+        maps = [[s for s in range(part.bit_length()) if part >> s & 1] for part in region]
+        return f"no case is about the maps in {maps}" if region else ""
     if most is None or most > signals or any(case.fixed for case in cases):
         return "there are cases without a limit on the signals"
     # for every signal: 1 it is sent, 2 it is not
     boxes = [[3 if s in case.keep else 2 for s in range(signals)] for case in cases]
-    region = _outside([3] * signals, boxes, _few_of_signals(most))
+
+    def few_sent(sets: Region) -> Region:
+        return sets if sets.count(1) < most else [part if part == 1 else part & 2 for part in sets]
+
+    region = _outside([3] * signals, boxes, few_sent)
     sent = tuple(s for s, part in enumerate(region) if part == 1)
     return f"no case is about the signals {sent}" if region else ""
 
 
 def _bits(signals: Sequence[int]) -> int:
     return sum(1 << s for s in set(signals))
-
-
-def _elements(bits: int) -> list[int]:
-    return [s for s in range(bits.bit_length()) if bits >> s & 1]
 
 
 Region = list[int]
@@ -84,10 +85,6 @@ def _few_of_map(most: int | None) -> Callable[[Region], Region] | None:
         return region if used.bit_count() < (most or 0) else [part & used for part in region]
 
     return few if most is not None else None
-
-
-def _few_of_signals(most: int) -> Callable[[Region], Region]:
-    return lambda region: region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
 def _outside(whole: Region, boxes: list[Region], few: Callable[[Region], Region] | None) -> Region:

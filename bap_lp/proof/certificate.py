@@ -191,12 +191,9 @@ class Verdict(Displayed):
 
 def settled(problem: Problem, lam: Any, u: Array) -> Dual:
     """Float replies of Eve as rationals that are not negative and sum to lam."""
-    return priced(compact(_no_states(problem), EXACT.number(lam)), Dual({"eve": u}, {}))
-
-
-def _no_states(problem: Problem) -> Arrays:
-    (_, b, e), zero = problem.shape, EXACT.zeros((1, 1))
-    return Arrays(zero[0], np.repeat(zero, b, axis=1), np.repeat(zero, e, axis=1), problem.eve_groups)
+    _, b, e = problem.shape
+    nothing = Arrays(EXACT.zeros(1), EXACT.zeros((1, b)), EXACT.zeros((1, e)), problem.eve_groups)
+    return priced(compact(nothing, EXACT.number(lam)), Dual({"eve": u}, {}))
 
 
 def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any, Any, Any, Any]:
@@ -244,6 +241,13 @@ def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tupl
     if exact:
         return public(value), public(bound), public(gap)
     return nearest(value), nearest(bound), float_above(gap) if gap < _HUGE else math.inf
+
+
+def closed(value: Any, bound: Any, exact: bool) -> tuple[Number, Number, Number]:
+    """The same of an optimum, whose ends agree if they are exact."""
+    if exact and value != bound:
+        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
+    return reported(value, bound, exact)
 
 
 def nearest(value: Any) -> float:

@@ -15,8 +15,10 @@ import numpy as np
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import NoProof
 from bap_lp.program.credal import Credal, Polytope, Transport
-from bap_lp.program.lowering import SentSignals, signals_of
+from bap_lp.program.lowering import signals_of
+from bap_lp.program.several import Audience
 from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
+from bap_lp.proof.statement import Statement
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, stated
 
 if TYPE_CHECKING:
@@ -45,15 +47,9 @@ def ends_over_priors(problem: Problem, certificate: Certificate) -> tuple[Any, A
     signals, demands = signals_of(whole, False), certificate.conditions.demands(whole)
     base = conditions_program(arrays, signals, demands)
     q = certificate.channel if is_exact(certificate.channel) else lifted(certificate.channel)
-    if q.shape != base.shape:
-        raise NoProof(f"the channel has shape {q.shape}, must have {base.shape}")
-    if (q < 0).any() or (q.sum(axis=1) != 1).any():
-        raise NoProof("a row of the channel is not a distribution")
-    broken = base.broken(q)
-    sent = SentSignals(arrays, signals, q)
-    told = next(filter(None, (demand.broken(sent) for demand in demands)), "")
-    if told or broken is not None:
-        raise NoProof(str(told) if told or broken is None else f"the channel breaks row {broken[1]} of {broken[0]}")
+    audience = Audience(arrays, signals, np.arange(len(signals)), demands)
+    if wrong := Statement(base, audiences=(audience,)).broken(q):
+        raise NoProof(wrong)
     bound = listed_program(base, arrays, lam, certificate.listed).bound(certificate.dual)
     search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal)
     attained = stated(search.best, certificate.exact) == certificate.value

@@ -214,7 +214,6 @@ def numbers_of(problems: Sequence[Problem], certificate: Certificate) -> list[Pr
 
 
 def statement_of(problems: Sequence[Problem], certificate: Certificate) -> Statement:
-    """What a certificate says about these problems."""
     numbers = numbers_of(problems, certificate)
     lams = [EXACT.number(lam) for lam in certificate.lams]
     if certificate.tier_weights:

@@ -175,22 +175,19 @@ class OptimalTableau:
         return basic, y
 
     def bob_reach(self, x: int) -> list[Reach]:
-        """How far each B(x,i) may move."""
-        return [self._bob_reach(x * self.b + i) for i in range(self.b)]
 
-    def _bob_reach(self, variable: int) -> Reach:
-        if variable not in self.position:  # its own reduced cost moves with it, and nothing else
-            return (self.exact.reduced[self.place[variable]], True), (None, True)
-        at = [self.position[variable]]
-        near, sizes = (t.bob(t.products(at)[:, 0]) for t in (self.near, self.sizes))
-        return _both(
-            Polynomials(
-                near,
-                self.unit * sizes,
-                lambda k: self.exact.bob(self.exact.products(at, [k])[:, 0], [k])[0],
-                self.still,
-            )
-        )
+        def one(variable: int) -> Reach:
+            if variable not in self.position:  # its own reduced cost moves with it, and nothing else
+                return (self.exact.reduced[self.place[variable]], True), (None, True)
+
+            def exact(k: int) -> Array:
+                return self.exact.bob(self.exact.products(at, [k])[:, 0], [k])[0]
+
+            at = [self.position[variable]]
+            near, sizes = (t.bob(t.products(at)[:, 0]) for t in (self.near, self.sizes))
+            return _both(Polynomials(near, self.unit * sizes, exact, self.still))
+
+        return [one(x * self.b + i) for i in range(self.b)]
 
     def prior_reach(self, x: int) -> Reach:
         """How far h may move along p_h = (1 - h) p + h e_x."""
@@ -205,7 +202,6 @@ class OptimalTableau:
         return (down, first), (up, second)
 
     def eve_reach(self, x: int) -> list[Reach]:
-        """How far each E(x,j) may move."""
         if self.silent:
             return [((None, True), (None, True))] * self.arrays.shape[2]
         own = [i for i in range(self.b) if x * self.b + i in self.position]
@@ -362,11 +358,6 @@ def _sign_change(f: fmpq_poly, limit: Any) -> tuple[Any, bool] | None:
         if power % 2 and factor.degree() == 1:
             found.append((-factor[0] / factor[1], True))
         elif power % 2:
-            real = [root.real for root, _ in factor.complex_roots() if root.imag == 0]
-            found += [(_rational(root.lower()), False) for root in real]
+            ends = [root.real.lower().man_exp() for root, _ in factor.complex_roots() if root.imag == 0]
+            found += [(fmpq(mantissa) * fmpq(2) ** int(exponent), False) for mantissa, exponent in ends]
     return min((end for end in found if end[0] > 0 and (limit is None or end[0] <= limit)), default=None)
-
-
-def _rational(exact: Any) -> fmpq:
-    mantissa, exponent = exact.man_exp()
-    return fmpq(mantissa) * fmpq(2) ** int(exponent)

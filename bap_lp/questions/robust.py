@@ -20,8 +20,8 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
-from bap_lp.proof.certificate import Certificate, reported
-from bap_lp.questions.optimum.several import ReadProblems
+from bap_lp.proof.certificate import Certificate, closed
+from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solution import mechanism_on
 from bap_lp.rational import EXACT, Array, InputError, floats, public, stated, taken
 
@@ -29,23 +29,10 @@ _MOST_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustSolution(Displayed):
+class RobustSolution(SeveralSolution, Displayed):
     """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
 
-    problems: tuple[Problem, ...]
-    lams: tuple[Number, ...]
-    value: Number
     mechanism: Mechanism
-    risks: tuple[Risks, ...]
-    weights: tuple[Number, ...]
-    bound: Number
-    gap: Number
-    method: str
-    certificate: Certificate
-
-    @property
-    def exact(self) -> bool:
-        return self.certificate.exact
 
     def _headline(self) -> str:
         worst, signals = equals("worst R_A", self.value, fraction), counted(len(self.mechanism.signals), "signal")
@@ -115,26 +102,16 @@ def robust(
     rows = EXACT.zeros((len(live), len(profiles)))
     rows[live], rows[~live] = q, whole[0].p[live].dot(q)
     value, bound = program.value(q), program.bound(found.dual)
-    if exact and value != bound:
-        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    worst, least, gap = reported(value, bound, exact)
+    worst, least, gap = closed(value, bound, exact)
     mechanism = mechanism_on(rows, names, given[0].states, "smallest worst case", exact)
     mixture = found.dual.weights["scenarios"]
     shared = tuple(stated(lam, exact) for lam in at)
-    return RobustSolution(
-        problems=given,
-        lams=shared,
-        value=worst,
-        mechanism=mechanism,
-        risks=tuple(risks_of(s, mechanism) for s in given),
-        weights=tuple(public(mixture if exact else floats(mixture)).tolist()),
-        bound=least,
-        gap=gap,
-        method=f"worst-case program, {found.how}",
-        certificate=Certificate(
-            shared, worst, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p, conditions_of=asked
-        ),
+    weights, risks = public(mixture if exact else floats(mixture)).tolist(), [risks_of(s, mechanism) for s in given]
+    proof = Certificate(
+        shared, worst, gap, rows, found.dual, exact, kind="scenarios", prior=whole[0].p, conditions_of=asked
     )
+    how = f"worst-case program, {found.how}"
+    return RobustSolution(given, shared, tuple(weights), worst, tuple(risks), least, gap, how, proof, mechanism)
 
 
 @checked

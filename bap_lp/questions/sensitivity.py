@@ -24,7 +24,7 @@ from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.ranging import OptimalTableau, Reach
-from bap_lp.rational import EXACT, FLOAT, Array, Field, ReadOnly, is_exact, public
+from bap_lp.rational import EXACT, FLOAT, Array, ReadOnly, is_exact, public
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,15 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
     def out(values: Array) -> Array:
         return public(field.array(values))
 
+    def interval(value: Any, ends: Reach) -> Interval:
+        """An entry's interval from the reach of its change; losses are never negative."""
+        down, up = ends
+        low, low_exact = (EXACT.zero, True) if down[0] is None or down[0] > value else (value - down[0], down[1])
+        high = None if up[0] is None else public(field.number(value + up[0]))
+        return Interval(public(field.number(low)), high, low_exact, up[1])
+
     def table(losses: Array, reach: Callable[[int], list[Reach]]) -> tuple[tuple[Interval, ...], ...]:
-        return tuple(
-            tuple(_interval(v, *ends, field) for v, ends in zip(row, reach(x), strict=True))
-            for x, row in enumerate(losses)
-        )
+        return tuple(tuple(map(interval, row, reach(x))) for x, row in enumerate(losses))
 
     prior = []
     for x, mass in enumerate(arrays.p):
@@ -120,10 +124,3 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
         eve_interval=table(arrays.E, tableau.eve_reach),
         prior_interval=tuple(prior),
     )
-
-
-def _interval(value: Any, down: tuple[Any, bool], up: tuple[Any, bool], field: Field) -> Interval:
-    """An entry's interval from the reach of its change; losses are never negative."""
-    low, low_exact = (EXACT.zero, True) if down[0] is None or down[0] > value else (value - down[0], down[1])
-    high = None if up[0] is None else public(field.number(value + up[0]))
-    return Interval(public(field.number(low)), high, low_exact, up[1])

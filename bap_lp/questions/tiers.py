@@ -17,15 +17,15 @@ from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction,
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
+from bap_lp.model.risks import Number
 from bap_lp.model.sums.merging import class_sums, merge_index
 from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
 from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of
-from bap_lp.proof.certificate import Certificate, Verdict, reported
+from bap_lp.proof.certificate import Certificate, Verdict, closed
 from bap_lp.proof.checking import verify
-from bap_lp.questions.optimum.several import ReadProblems
+from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import (
     EXACT,
@@ -43,30 +43,17 @@ _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TierSolution(Tabular):
+class TierSolution(SeveralSolution, Tabular):
     """Releases that refine each other and minimise sum_k w_k (R_B,k - lam_k R_E,k).
 
     mechanisms[k] is what tier k sees; parents[k][s] is the signal of tier k - 1 that its signal s refines. `separate`
     is the least sum without nesting, so that `price_of_nesting` = value - separate >= 0.
     """
 
-    problems: tuple[Problem, ...]
-    lams: tuple[Number, ...]
-    weights: tuple[Number, ...]
-    value: Number
     mechanisms: tuple[Mechanism, ...]
     parents: tuple[tuple[int, ...], ...]
-    risks: tuple[Risks, ...]
-    bound: Number
-    gap: Number
     separate: Number
     separate_values: tuple[Number, ...]
-    method: str
-    certificate: Certificate
-
-    @property
-    def exact(self) -> bool:
-        return self.certificate.exact
 
     @property
     def price_of_nesting(self) -> Number:
@@ -175,38 +162,19 @@ def tiers(
         channel[index < 0] = null if exact else lifted(on_grid(floats(null)[None]))[0]
     dual = priced(everything, found.dual)
     value, bound = everything.value(channel), everything.bound(dual)
-    if exact and value != bound:
-        raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
-    total, least, gap = reported(value, bound, exact)
+    total, least, gap = closed(value, bound, exact)
     mechanisms, parents = _mechanisms(given, channel, exact)
     lambdas, shares_out = (tuple(stated(v, exact) for v in own) for own in (at, scale))
     each = zip(given, lambdas, asked or [None] * len(given), strict=True)
     alone = tuple(solve(problem, lam, exact=exact, conditions=own).value for problem, lam, own in each)
+    separate = sum(w * v for w, v in zip(shares_out, alone, strict=True))
+    proof = Certificate(
+        lambdas, total, gap, channel, dual, exact, kind="tiers", tier_weights=shares_out, prior=whole[0].p,
+        conditions_of=asked,
+    )  # fmt: skip
+    risks, how = tuple(map(risks_of, given, mechanisms)), f"nested program, {found.how}"
     return TierSolution(
-        problems=given,
-        lams=lambdas,
-        weights=shares_out,
-        value=total,
-        mechanisms=mechanisms,
-        parents=parents,
-        risks=tuple(risks_of(problem, mechanism) for problem, mechanism in zip(given, mechanisms, strict=True)),
-        bound=least,
-        gap=gap,
-        separate=sum(w * v for w, v in zip(shares_out, alone, strict=True)),
-        separate_values=alone,
-        method=f"nested program, {found.how}",
-        certificate=Certificate(
-            lambdas,
-            total,
-            gap,
-            channel,
-            dual,
-            exact,
-            kind="tiers",
-            tier_weights=shares_out,
-            prior=whole[0].p,
-            conditions_of=asked,
-        ),
+        given, lambdas, shares_out, total, risks, least, gap, how, proof, mechanisms, parents, separate, alone
     )
 
 

@@ -19,7 +19,6 @@ in exact arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -196,8 +195,10 @@ class _OptimalFace:
 
     def fewest_signals(self) -> tuple[Array, bool]:
         """A point of the face with the fewest signals, and whether fewer were excluded."""
-        used = int((self.rho > 0).any(axis=0).sum())
-        for tried, may in enumerate(self._supports(used)):
+        used, b = int((self.rho > 0).any(axis=0).sum()), self.rho.shape[1]
+        sets = (signals for size in range(1, used) for signals in combinations(range(b), size))
+        supports = (self.open & np.isin(np.arange(b), signals) for signals in sets)
+        for tried, may in enumerate(may for may in supports if may.any(axis=1).all()):  # every state has a signal
             if tried == _MOST_SETS:
                 return self.rho, False
             try:
@@ -208,15 +209,6 @@ class _OptimalFace:
             rho[may] = found.z[: np.count_nonzero(may)]
             return rho, True
         return self.rho, True
-
-    def _supports(self, used: int) -> Iterator[Array]:
-        """The open columns of fewer than `used` signals, if they leave every state one; few signals first."""
-        b = self.rho.shape[1]
-        for size in range(1, used):
-            for signals in combinations(range(b), size):
-                may = self.open & np.isin(np.arange(b), signals)
-                if may.any(axis=1).all():
-                    yield may
 
     def least_disclosure(self) -> list[Array]:
         """The point of the face with the smallest mutual information, in floats; nothing if it is not found."""

@@ -86,7 +86,10 @@ def partition(
             raise InputError("blocks", problem.states[x], "is in no block")
     q = degenerate([block_of.get(x, 0) for x in range(len(position))], len(members), problem.exact)
     q = _null_rows(problem, q, [x for x in range(len(position)) if x not in block_of])
-    names = list(blocks) if isinstance(blocks, Mapping) else [_joined(problem, b, position) for b in members]
+    if isinstance(blocks, Mapping):
+        return _named(problem, q, list(blocks), name)
+    own = [[problem.states[position[m] if isinstance(m, str) else int(m)] for m in block] for block in members]
+    names = [" | ".join(part[:4]) + (f" | ... ({len(part)})" if len(part) > 4 else "") for part in own]
     return _named(problem, q, names, name)
 
 
@@ -191,8 +194,3 @@ class Parameter(str):
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         return self.name, self.value
-
-
-def _joined(problem: Problem, block: Sequence[str | int], position: Mapping[str, int]) -> str:
-    names = [problem.states[position[m] if isinstance(m, str) else int(m)] for m in block]
-    return " | ".join(names[:4]) + (f" | ... ({len(names)})" if len(names) > 4 else "")

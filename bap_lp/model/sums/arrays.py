@@ -73,7 +73,6 @@ class Arrays(ReadOnly, Displayed):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(N, b, e)."""
         return len(self.p), self.B.shape[1], self.E.shape[1]
 
     @cached_property
@@ -94,7 +93,6 @@ class Arrays(ReadOnly, Displayed):
         return self if not self.exact else self._each(floats)
 
     def lifted(self) -> Arrays:
-        """Floats as the rationals they are."""
         return self if self.exact else self._each(lifted)
 
     def states(self, which: Any) -> Arrays:
@@ -157,7 +155,6 @@ class Arrays(ReadOnly, Displayed):
         return max(float(self.B.max()), float(lam) * float(self.E.max()), 1e-300)
 
     def extremes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """(R_B, R_E) of the full and of the null release."""
         losses, zero = self.tables, self.field.zero
         full = [self.p.dot(loss.min(axis=1)) for loss in losses]
         null = [(signal_losses(self.p[:, None], loss) if self.exact else self.p.dot(loss)).min() for loss in losses]
@@ -213,7 +210,8 @@ class Arrays(ReadOnly, Displayed):
 
     def risks(self, rho: Array) -> tuple[Any, Any]:
         """R_B and R_E, the latter summed over the Eves, if everybody decides for himself at every signal."""
-        rho = sent_columns(rho)
+        if rho.shape[1] > len(rho):  # signals that are never sent add nothing to a risk
+            rho = rho[:, (rho != 0).any(axis=0)]
         if not is_exact(rho):
             return signal_losses(rho, self.B).min(axis=1).sum(), self.eve_risk(rho)
         if rho.size <= FEW:
@@ -227,7 +225,6 @@ class Arrays(ReadOnly, Displayed):
         return bob, sum(eves)
 
     def eve_risk(self, rho: Array) -> Any:
-        """R_E, summed over the Eves."""
         if not is_exact(rho):
             return self.least_replies(signal_losses(rho, self.E)).sum()
         if rho.size <= FEW:
@@ -240,7 +237,10 @@ class Arrays(ReadOnly, Displayed):
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
         """Bob's risk if he decides told[s] at signal s; by default signal s says decision s."""
         losses = self.B if told is None else self.B[:, told]
-        return tree_sum(_sparse_products(losses, rho)) if self.exact else float(np.vdot(losses, rho))
+        if not self.exact:
+            return float(np.vdot(losses, rho))
+        x, s = np.nonzero(rho != 0)
+        return tree_sum(losses[x, s] * rho[x, s])
 
     def value(self, rho: Array, lam: Any) -> Any:
         """R_A of a joint table whose signal i tells Bob to decide i."""
@@ -407,16 +407,6 @@ class Arrays(ReadOnly, Displayed):
 def blocks(count: int) -> Iterator[slice]:
     """Slices that cover range(count): passes over many states need no second copy of them."""
     return (slice(k, k + _BLOCK) for k in range(0, count, _BLOCK))
-
-
-def sent_columns(rho: Array) -> Array:
-    """A joint table without the signals that are never sent, if there are many: they add nothing to a risk."""
-    return rho if rho.shape[1] <= len(rho) else rho[:, (rho != 0).any(axis=0)]
-
-
-def _sparse_products(losses: Array, rho: Array) -> Array:
-    x, s = np.nonzero(rho != 0)
-    return losses[x, s] * rho[x, s]
 
 
 def pooled(table: Array, to: Array) -> Array:

@@ -150,7 +150,6 @@ class Bridge:
         ]
 
     def _columns(self, i: list[int]) -> tuple[Any, Any]:
-        """q(i|x) and P(i) over the states that occur."""
         average = self.cp.reshape(self.signal_probability[i], (1, len(i)), order="C")
         return self.channel[self.live][:, i], np.ones((len(self.live), 1)) @ average
 

@@ -55,7 +55,6 @@ class AskedProblem:
         return cls(problem, conditions, LoweredProblem.of(whole, conditions.demands(whole)), exact)
 
     def demanding(self, layout: LoweredProblem) -> AskedProblem:
-        """With other demands."""
         return replace(self, layout=layout)
 
     @property
@@ -85,7 +84,7 @@ class AskedProblem:
         N, S = len(self.layout.arrays.p), len(self.layout.signals)
         return [] if self.layout.signals.eve is not None else [np.full((N, S), 1 / S)]
 
-    def ties(self, program: Program, bob_weight: int = 1) -> list[Tie]:
+    def ties(self, bob_weight: int = 1) -> list[Tie]:
         """Of several optima the most private (or most useful), then the one with the least weight."""
         layout = self.layout
         if not bob_weight:
@@ -100,7 +99,7 @@ class AskedProblem:
     def relaxed(self, lam: Any, bob_weight: int = 1) -> Pair:
         """The least bob_weight R_B - lam R_E with randomness and all signals; raises Infeasible."""
         program = self.layout.program(lam, bob_weight)
-        ties, near = self.ties(program, bob_weight), self.near(lam, bob_weight)
+        ties, near = self.ties(bob_weight), self.near(lam, bob_weight)
         return solve_program(program, ties, exact=self.exact, near=near, simple=self.simple())
 
     def on_floats(self, q: Array) -> Array:

@@ -62,23 +62,18 @@ def within_range(asked: AskedProblem) -> None:
     if layout.problem.misaligned:
         return  # others may be more useful than the full release, or more private than the null release
 
-    def refused(name: str, value: Any, rule: str, near: Any) -> ConflictError:
-        found = {name: near} if len(conditions.given()) == 1 else _allowed(asked, name)
-        return _with(ConflictError(name, value, rule), (name,), found, asked)
-
     limits = {d.name: d.limit for d in layout.demands if d.name in _RULES}
-    if not limits:
-        return
-    (bob_full, eve_full), (bob_null, eve_null) = extremes(layout.problem)
-    floor, cap = limits.get("min_eve_risk"), limits.get("max_bob_risk")
-    if floor is not None and floor > eve_null:
-        ends = stated(eve_full, asked.exact), stated(eve_null, asked.exact)
-        rule = f"is not attainable: R_E lies between {ends[0]} (full release) and {ends[1]} (null release)"
-        raise refused("min_eve_risk", conditions.min_eve_risk, rule + ", which is the most private of all", ends[1])
-    if cap is not None and cap < bob_full:
-        ends = stated(bob_full, asked.exact), stated(bob_null, asked.exact)
-        rule = f"is not attainable: R_B lies between {ends[0]} (full release) and {ends[1]} (null release)"
-        raise refused("max_bob_risk", conditions.max_bob_risk, rule, ends[0])
+    for name, eve in (("min_eve_risk", True), ("max_bob_risk", False)):
+        if name not in limits:
+            continue
+        full, null = (risks[eve] for risks in extremes(layout.problem))
+        if limits[name] > null if eve else limits[name] < full:
+            low, high = stated(full, asked.exact), stated(null, asked.exact)
+            risk, more = ("R_E", ", which is the most private of all") if eve else ("R_B", "")
+            rule = f"is not attainable: {risk} lies between {low} (full release) and {high} (null release){more}"
+            alone = len(conditions.given()) == 1
+            found = {name: high if eve else low} if alone else _allowed(asked, name)
+            raise _with(ConflictError(name, getattr(conditions, name), rule), (name,), found, asked)
 
 
 def _allowed(asked: AskedProblem, name: str) -> dict[str, Any]:

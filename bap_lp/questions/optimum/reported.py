@@ -20,7 +20,6 @@ from bap_lp.engines.solve import Infeasible, nearest_table, slack_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import Reporter
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
@@ -173,7 +172,10 @@ class ReportedProblem:
 
     def _ends(self, found: ConicPoint) -> Ends:
         channel = self.layout.rows(self.channel(found.rho))
-        tables = tuple(_listed(found, o.name, g, r) for o in self.program.observers for g, r in o.scores)
+        tables = []
+        for name, group, reporter in ((o.name, g, r) for o in self.program.observers for g, r in o.scores):
+            table = lifted(found.reports[name, group][1])  # those of the log loss sum to at most one
+            tables.append(table / table.sum(axis=1)[:, None] if reporter.kind == "log" else table)
         final = self.problem.reported(tables)
         layout = LoweredProblem.of(final, self.conditions.demands(final))
         program = layout.whole_program(self.lam)
@@ -181,19 +183,13 @@ class ReportedProblem:
         dual = Dual({**dual.replies, **_replies(self.program, program, found)}, dual.weights)
         dual = priced(program, program.completed(dual))
         statement = Statement(program, layout, self.conditions, self.lam)
-        return Ends(statement, channel, dual, tables, statement.value(channel), statement.bound(dual)[0])
+        return Ends(statement, channel, dual, tuple(tables), statement.value(channel), statement.bound(dual)[0])
 
 
 def _scaled(q: Array) -> Array:
     """Rows over their sums; even where nothing is left, as where costs of very different sizes stop Clarabel early."""
     total = q.sum(axis=1, keepdims=True)
     return np.where(total > 0, q / np.where(total > 0, total, 1.0), 1 / q.shape[1])
-
-
-def _listed(found: ConicPoint, observer: str, group: int, reporter: Reporter) -> Array:
-    """The reports of a group in rationals; those of the log loss sum to at most one."""
-    table = lifted(found.reports[observer, group][1])
-    return table / table.sum(axis=1)[:, None] if reporter.kind == "log" else table
 
 
 def _replies(start: Program, program: Program, found: ConicPoint) -> dict[str, Array]:

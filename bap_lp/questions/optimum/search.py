@@ -98,7 +98,7 @@ class _Search:
     def __init__(self, asked: AskedProblem, lam: Any, relaxed: Pair, bob_weight: int) -> None:
         self.asked, self.layout, self.lam, self.bob_weight, self.count = asked, asked.layout, lam, bob_weight, 1
         self.program = asked.layout.program(lam, bob_weight)
-        self.ties = asked.ties(self.program, bob_weight)
+        self.ties = asked.ties(bob_weight)
         self.weights = asked.weights()
         self.best: Any = None  # (score, channel)
         self.near = EXACT.number(0.0 if asked.exact else asked.near(lam, bob_weight))
@@ -113,8 +113,10 @@ class _Search:
         """Split nodes until the best mechanism is proved best; whether it was."""
         while self.open:
             score, _, part = self.open[0]
-            if self.best is not None and self._beyond(score, part):
-                return True
+            if self.best is not None:
+                best = self.best[0]
+                if score >= best if self.asked.exact else part.found.bound >= best[0] - self.near:
+                    return True
             if self.count >= most or (self.best is not None and not self.asked.exact and remaining() <= 0):
                 return False
             check()
@@ -134,7 +136,6 @@ class _Search:
         return any(sent.any() and s not in part.required for s, sent in zip(part.keep, part.found.rho.T, strict=True))
 
     def bound(self) -> Any:
-        """Below every mechanism that meets the conditions."""
         found = [part.found.bound for part in (*(part for _, _, part in self.open), *self.whole)]
         return min([self.best[0][0], *found])
 
@@ -152,10 +153,6 @@ class _Search:
             dual = self.asked.whole_dual(program.only(part.keep), part.found.dual)
             out.append(Case(part.keep, dual, tuple(fixed), void))
         return out
-
-    def _beyond(self, score: Any, part: _Part) -> bool:
-        best = self.best[0]
-        return bool(score >= best) if self.asked.exact else bool(part.found.bound >= best[0] - self.near)
 
     def _add(self, part: _Part) -> None:
         wide = EXACT.zeros(self.program.shape)

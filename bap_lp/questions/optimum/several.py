@@ -14,6 +14,7 @@ import numpy as np
 from bap_lp.engines.compact.ties import weights as fixed_weights
 from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
 from bap_lp.model.problem import Problem
+from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.base import Part
 from bap_lp.notions.conditions import Conditions, conditions_of_each
 from bap_lp.program.bound import Program
@@ -25,6 +26,25 @@ from bap_lp.questions.optimum.conflicts import any_channel, least_conflict, toge
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth an exact solution
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralSolution:
+    """What was found for several problems at once, with its proof; `risks[k]` are those of problem k."""
+
+    problems: tuple[Problem, ...]
+    lams: tuple[Number, ...]
+    weights: tuple[Number, ...]
+    value: Number
+    risks: tuple[Risks, ...]
+    bound: Number
+    gap: Number
+    method: str
+    certificate: Certificate
+
+    @property
+    def exact(self) -> bool:
+        return self.certificate.exact
 
 
 @dataclass(frozen=True, eq=False)

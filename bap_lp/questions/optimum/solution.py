@@ -176,10 +176,7 @@ def channel_of(arrays: Arrays, rho: Array) -> Array:
     if is_exact(rho):
         return by_rows(np.divide, rho, arrays.p)
     q = rho / arrays.p[:, None]
-    return on_simplex(q) if _coarse(arrays) else on_grid(q)
-
-
-def _coarse(arrays: Arrays) -> bool:
-    """Whether losses are so large that probabilities of 2^-52 matter: then floats are scaled to their sums instead."""
     ends = zip(arrays.spreads, (arrays.B, arrays.E), strict=True)
-    return any(0 < spread < _WIDE * float(loss.max()) for spread, loss in ends)
+    # where losses are so large that probabilities of 2^-52 matter, floats are scaled to their sums instead
+    coarse = any(0 < spread < _WIDE * float(loss.max()) for spread, loss in ends)
+    return on_simplex(q) if coarse else on_grid(q)

@@ -31,7 +31,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import Certificate, ends_of, reported, settled
+from bap_lp.proof.certificate import Certificate, closed, ends_of, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, published
 from bap_lp.rational import Array, InputError, is_exact, public
 
@@ -88,33 +88,34 @@ def solve(
     """
     start = time.perf_counter()
     with time_limited(time_limit):
-        price, asked = lam_of(problem, lam), conditions is not None and not conditions.empty
+        price, given = lam_of(problem, lam), conditions or Conditions()
         if not isinstance(formulation, str) or formulation not in ("compact", "paper"):
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
-        if formulation != "compact" and asked:
-            raise InputError("formulation", formulation, 'must be "compact" under conditions')
+        others = {
+            "under conditions": not given.empty,
+            "over a set of priors": priors is not None,
+            "if a Bob reports probabilities": problem.forecasting,
+            "where probabilities are reported": problem.reporting,
+        }
+        if formulation == "paper" and any(others.values()):
+            where = next(words for words, so in others.items() if so)
+            raise InputError("formulation", formulation, f'must be "compact" {where}')
         if priors is not None:
             from bap_lp.questions.prior_sets.solving import solve_over_priors
 
-            if formulation != "compact":
-                raise InputError("formulation", formulation, 'must be "compact" over a set of priors')
-            found = solve_over_priors(problem, price, exact, conditions or Conditions(), priors, progress)
+            found = solve_over_priors(problem, price, exact, given, priors, progress)
         elif problem.forecasting:
             from bap_lp.questions.optimum.forecast import solve_forecast  # few Bobs report probabilities
 
-            if formulation != "compact":
-                raise InputError("formulation", formulation, 'must be "compact" if a Bob reports probabilities')
-            found = solve_forecast(problem, price, exact, conditions or Conditions(), progress)
-        elif problem.reporting or (conditions is not None and conditions.max_information is not None):
+            found = solve_forecast(problem, price, exact, given, progress)
+        elif problem.reporting or given.max_information is not None:
             from bap_lp.questions.optimum.reported import solve_reported
 
-            if formulation != "compact":
-                raise InputError("formulation", formulation, 'must be "compact" where probabilities are reported')
-            found = solve_reported(problem, price, exact, conditions or Conditions())
-        elif problem.misaligned or asked:
+            found = solve_reported(problem, price, exact, given)
+        elif problem.misaligned or not given.empty:
             from bap_lp.questions.optimum.conditioned import solve_conditioned  # most problems have no conditions
 
-            found = solve_conditioned(problem, price, exact, conditions or Conditions(), progress)
+            found = solve_conditioned(problem, price, exact, given, progress)
         else:
             found = _solve_free(problem, price, exact, formulation, progress, workers, client)
     if _LOG.isEnabledFor(logging.INFO):
@@ -170,11 +171,9 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
     if exact:
         bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
         value, bound = bob - price * eve, best.bound
-        if value != bound:
-            raise ArithmeticError(f"the exact optimum does not verify: value {value}, bound {bound}")
     else:
         bob, eve, value, bound = ends_of(problem, at, channel, dual)
-    stated, least, gap = reported(value, bound, exact)
+    stated, least, gap = closed(value, bound, exact)
     risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
     certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
     return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate)
@@ -182,7 +181,7 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
 
 def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
     """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
-    from bap_lp.questions.optimum.paper import solve_paper
+    from bap_lp.questions.optimum.conditioned import solve_paper
 
     joint, method = solve_paper(problem, arrays, price, best.rho)
     replies = joints([problem.eves[n].decisions or () for n, _ in problem.eve_views])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
@@ -215,19 +215,15 @@ def epsilon_path(
     return EpsilonPath(solved.problem, solved.lam, conditions, points, free, impossible)
 
 
+@dataclass(frozen=True, eq=False)
 class _Sampler:
-    def __init__(
-        self,
-        problem: Problem,
-        lam: Number,
-        given: Conditions,
-        exact: bool | None,
-        most: int,
-        progress: EpsilonProgress | None,
-    ) -> None:
-        self.problem, self.lam, self.given, self.exact, self.most = problem, lam, given, exact, most
-        self.progress = progress
-        self.points: dict[Fraction, EpsilonPoint] = {}
+    problem: Problem
+    lam: Number
+    given: Conditions
+    exact: bool | None
+    most: int
+    progress: EpsilonProgress | None
+    points: dict[Fraction, EpsilonPoint] = field(default_factory=dict)
 
     def at(self, K: Fraction) -> EpsilonPoint:
         if self.progress is not None:

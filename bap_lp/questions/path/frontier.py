@@ -204,36 +204,25 @@ def sdc(
         most = "" if problem.misaligned else "the full release is the most useful of all, "
         reason = f"cannot be reached: {most}R_B >= {show(levels[0])}"
         raise InputError(field, level, f"{reason}; caps from {show(levels[-1])} on allow the largest R_E")
+    whole = path.problem
+
+    def found(piece: Piece, low: Number, high: Number, lam: Number) -> DisclosureControl:
+        return DisclosureControl(whole, piece.risks, low, (low, high), piece.mechanism, piece.certificate_at(lam))
+
     if (by_eve and level < levels[0] - slack) or (not by_eve and level > levels[-1] + slack):
-        return _slack(path, pieces[0] if by_eve else pieces[-1])
+        piece = pieces[0 if by_eve else -1]
+        return found(piece, 0 * level, 0 * level, piece.start)  # the condition does not bind: it is free at the margin
     k = max(j for j, reached in enumerate(levels) if reached <= level + slack)
+    piece = pieces[k]
     if level <= levels[k] + slack:
-        return _at_vertex(path, pieces[k], by_eve)
-    share = number((level - levels[k]) / (levels[k + 1] - levels[k]), field)
-    return _between(path, pieces[k], pieces[k + 1], share, by_eve)
-
-
-def _slack(path: Path, piece: Piece) -> DisclosureControl:
-    """The condition does not bind: it is free at the margin."""
-    nothing = piece.risks.bob - piece.risks.bob
-    proof = piece.certificate_at(piece.start)
-    return DisclosureControl(path.problem, piece.risks, nothing, (nothing, nothing), piece.mechanism, proof)
-
-
-def _at_vertex(path: Path, piece: Piece, by_eve: bool) -> DisclosureControl:
-    proof = piece.certificate_at(piece.start if by_eve or piece.end == math.inf else piece.end)
-    inverse: list[Number] = [1 / lam if lam else math.inf for lam in (piece.end, piece.start)]
-    if piece.end == math.inf:
-        inverse[0] = piece.start * 0
-    interval = (piece.start, piece.end) if by_eve else (inverse[0], inverse[1])
-    return DisclosureControl(path.problem, piece.risks, interval[0], interval, piece.mechanism, proof)
-
-
-def _between(path: Path, left: Piece, right: Piece, share: Any, by_eve: bool) -> DisclosureControl:
-    problem, lam = path.problem, right.start
+        last = piece.end == math.inf
+        if by_eve:
+            return found(piece, piece.start, piece.end, piece.start)
+        low = piece.start * 0 if last else 1 / piece.end
+        return found(piece, low, 1 / piece.start if piece.start else math.inf, piece.start if last else piece.end)
+    share, lam = number((level - levels[k]) / (levels[k + 1] - levels[k]), field), pieces[k + 1].start
     price = lam if by_eve else 1 / lam
-    both = right.mixed(left, share)
-    return DisclosureControl(problem, both.risks, price, (price, price), both.mechanism, both.certificate_at(lam))
+    return found(pieces[k + 1].mixed(piece, share), price, price, lam)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def free_vertices(arrays: Arrays) -> Iterator[Stretch]:
 def conditioned_vertices(asked: AskedProblem, most: Any) -> Iterator[Stretch]:
     """The same under conditions that leave a convex set; most: the largest R_E; tables are channels."""
     form, slope = (LinearForm.of(asked.layout.program(*at)) for at in ((EXACT.zero, 1), (EXACT.one, 0)))
-    private, generic = (tie.cost(form) for tie in asked.ties(asked.layout.program(EXACT.zero)))
+    private, generic = (tie.cost(form) for tie in asked.ties())
     basic = optimum(form.lp, ties=(private, generic)).basic
 
     def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -278,17 +278,17 @@ def _conditioned_path(
         drift, tolerance = last.dual, 0.0
         found = _followed(conditioned_vertices(asked, -last.value), progress)
         if not exact:
-            near = [(lam, dual, _on_floats(asked, line)) for lam, dual, line in found]
+            near = []
+            for lam, dual, line in found:  # channels that floats hold, if some that meet the conditions are near
+                sent = layout.sent(asked.on_floats(line.table))
+                near.append((lam, dual, replace(line, table=sent.q, bob=sent.told_risk, eve=sent.eve_risk)))
             apart = ((lam, one.at(lam) - line.at(lam)) for (lam, _, one), (_, _, line) in zip(near, found, strict=True))
             found, tolerance = near, 2 * max(float(abs(d)) / layout.arrays.size(lam) for lam, d in apart)
-    p = layout.arrays.p[:, None]
-    pieces = [
-        ConditionedPiece(
-            *(asked.problem, layout.arrays, layout.index, start, end, _risks(line, exact)),
-            *(p * line.table, duals, asked, line.table, cases if end == math.inf else ()),
-        )
-        for start, end, duals, line in _spans(found, drift, exact)
-    ]
+    pieces, own = [], (asked.problem, layout.arrays, layout.index)
+    for start, end, duals, line in _spans(found, drift, exact):
+        risks = line.risks(1) if exact else Risks.summed(float(line.bob), float(line.eve), 1)
+        rho, proof = layout.arrays.p[:, None] * line.table, cases if end == math.inf else ()
+        pieces.append(ConditionedPiece(*own, start, end, risks, rho, duals, asked, line.table, proof))
     given = None if conditions.empty else conditions
     how += "" if given is None else " under the conditions"
     return Path(asked.problem, tuple(pieces), tolerance, how, given)
@@ -310,17 +310,6 @@ def _enveloped(
     last, cases = at(EXACT.one, 0)
     found, tolerance = envelope(asked.layout.arrays, lambda lam: at(lam)[0], last, progress, asked.exact)
     return found, tolerance, last.dual, cases
-
-
-def _on_floats(asked: AskedProblem, line: SupportLine) -> SupportLine:
-    """A line whose channel floats hold, if one that meets the conditions is near."""
-    q = asked.on_floats(line.table)
-    sent = asked.layout.sent(q)
-    return SupportLine(q, sent.told_risk, sent.eve_risk, line.dual, line.bound)
-
-
-def _risks(line: SupportLine, exact: bool) -> Risks:
-    return line.risks(1) if exact else Risks.summed(float(line.bob), float(line.eve), 1)
 
 
 def all_mechanisms(path: Path | None) -> Path | None:

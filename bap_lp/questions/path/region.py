@@ -28,7 +28,6 @@ class _TooManyCorners(Exception):
 
 
 def _hull(points: list[Risks]) -> tuple[Risks, ...]:
-    """The corners of the convex hull, in order."""
     ranked = sorted({(r.bob, r.eve) for r in points})
 
     def chain(order: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

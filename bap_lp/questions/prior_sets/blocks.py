@@ -59,7 +59,6 @@ class ExactOracle:
 
 
 def float_oracle(credal: Credal) -> Oracle:
-    """support in floats."""
     if not isinstance(credal, Polytope):
         return credal.support
     highs = loaded_program(_program(credal.A, credal.b))
@@ -114,17 +113,18 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Closed:
-    """An optimum over tuple blocks: channel, value, multipliers of the conditions, and the tuples that weigh."""
+class Found:
+    """A feasible channel, multipliers of the conditions, and priors of the set with their weights and Eve's replies."""
 
     q: Array
-    value: Any
     dual: Dual
     listed: list[Weighed]
     how: str
+    value: Any = None  # the optimum over tuple blocks, if it is one
+    stopped: bool = False
 
 
-def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: Sequence[Array]) -> Closed:
+def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: Sequence[Array]) -> Found:
     """The least v over these tuples, in the numbers of the arrays."""
     dual, field = credal.dual_form(), field_of(arrays.B)
     (N, S), one = base.shape, field.one
@@ -156,4 +156,4 @@ def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: 
         if weight > 0:
             moved = own.reshape(N, N) / weight if isinstance(credal, Transport) else None
             listed.append(Weighed(weight, dual.prior(own, weight), moved, t))
-    return Closed(found.z[form.rho], found.z[columns["v"][0]], form.dual(y), listed, found.how)
+    return Found(found.z[form.rho], form.dual(y), listed, found.how, found.z[columns["v"][0]])

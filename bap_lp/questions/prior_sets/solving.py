@@ -7,7 +7,6 @@ float channel is published as the fractions it is, and the gap, an exact number,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,8 +42,8 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
 from bap_lp.questions.prior_sets.blocks import (
-    Closed,
     ExactOracle,
+    Found,
     Weighed,
     by_blocks,
     float_oracle,
@@ -62,17 +61,6 @@ _NEAR = 1e-9  # of the losses: a float gap that is not worth an exact solution
 _FIRST, _MORE = 8, 3  # vertices of a hull to start with, and that are added at a time
 _LAST = 5_000  # nodes of a search after the time is over
 _LEAST = 1e-12  # weights of cuts below this are rounding
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A feasible channel, multipliers of the conditions, and priors of the set with their weights and Eve's replies."""
-
-    q: Array
-    dual: Dual
-    listed: Sequence[Weighed]
-    how: str
-    stopped: bool = False
 
 
 def solve_over_priors(
@@ -156,7 +144,7 @@ class _Task:
                 rule = f"reach state {name}, which has probability zero and so no posterior of the parameter"
                 raise InputError("priors", None, rule)
 
-    def solve(self, progress: SolveProgress | None) -> _Found:
+    def solve(self, progress: SolveProgress | None) -> Found:
         if any(len(rows) for rows in self.base.rows):
             try:
                 solve_program(self.base, exact=False, near=1.0)
@@ -187,13 +175,7 @@ class _Task:
                 return closed
         return self._bracketed(cuts, scale, stopped)
 
-    def _small(self, blocks: int) -> bool:
-        """Whether an exact program with so many blocks is worth its time."""
-        form = self.credal.dual_form()
-        entries = (form.count + 1) * self.base.shape[1] + len(form.rows[0])
-        return blocks * entries <= _MOST_ENTRIES
-
-    def _listed(self, vertices: Array) -> _Found:
+    def _listed(self, vertices: Array) -> Found:
         """A hull has finitely many vertices, scenarios of one program; those that count are few, and are added."""
         near = EXACT.zero if self.exact else EXACT.number(1e-10 * float(self.arrays.spread(self.lam)))
         used = list(range(min(len(vertices), _FIRST)))
@@ -213,19 +195,21 @@ class _Task:
         ]
         weights = dual.weights[ROWS].tolist()
         listed = [Weighed(weights[k], vertices[x], None, dual.replies[f"eve {k}"]) for k, x in enumerate(used)]
-        return _Found(pair.rho, Dual(*own), listed, pair.how)
+        return Found(pair.rho, Dual(*own), listed, pair.how)
 
-    def _closed(self, cuts: Cuts, arrays: Arrays) -> _Found | None:
+    def _closed(self, cuts: Cuts, arrays: Arrays) -> Found | None:
         """The exact optimum over tuple blocks; None if it is too large, or tuples are added for too long."""
         replies = cuts.active(arrays, 1.0)
         known = {t.tobytes() for t in replies}
         flat, rounded = self.credal.rounded, self.base.rounded
         oracle, exact = float_oracle(flat), cuts.high - cuts.low <= _NEAR
+        form = self.credal.dual_form()
+        entries = (form.count + 1) * self.base.shape[1] + len(form.rows[0])
         for _ in range(_ENDS):
-            if not self._small(len(replies)):
+            if len(replies) * entries > _MOST_ENTRIES:
                 return None
             try:
-                closed: Closed
+                closed: Found
                 if exact:
                     closed = by_blocks(self.base, self.arrays, self.lam, self.credal, replies)
                     search = Search(
@@ -243,7 +227,8 @@ class _Task:
                 if not exact:
                     exact = True
                     continue
-                return self._of_blocks(closed)
+                listed = [replace(one, replies=self._paid(one.replies, one.weight)) for one in closed.listed]
+                return Found(closed.q, closed.dual, listed, f"tuple blocks, {closed.how}")
             t = replies_at(search.arrays, search.prior, closed.q)
             if t.tobytes() in known:
                 if exact:
@@ -253,10 +238,6 @@ class _Task:
             replies, known = [*replies, t], known | {t.tobytes()}
         return None
 
-    def _of_blocks(self, closed: Closed) -> _Found:
-        listed = [replace(one, replies=self._paid(one.replies, one.weight)) for one in closed.listed]
-        return _Found(closed.q, closed.dual, listed, f"tuple blocks, {closed.how}")
-
     def _paid(self, replies: Array, weight: Any) -> Array:
         """The table of replies, signals x columns, with lam times the weight on the chosen ones."""
         out = EXACT.zeros((self.base.shape[1], self.arrays.E.shape[1]))
@@ -264,7 +245,7 @@ class _Task:
             out[i, row] = self.lam * weight
         return out
 
-    def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> _Found:
+    def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> Found:
         """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
         assert cuts.q is not None
         assert cuts.dual is not None
@@ -281,9 +262,9 @@ class _Task:
             for k, w in zip(live, shares, strict=True)
         ]
         how = f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if stopped else "")
-        return _Found(q, cuts.dual.each(lambda table: scale * table), listed, how, stopped)
+        return Found(q, cuts.dual.each(lambda table: scale * table), listed, how, stopped=stopped)
 
-    def _worst(self, found: _Found) -> tuple[Search, Any, Array | None]:
+    def _worst(self, found: Found) -> tuple[Search, Any, Array | None]:
         """The worst prior of the channel, what is proved to be above all, and the proofs of a polytope."""
         oracle, start = ExactOracle(self.credal), _heaviest(found)
         search = Search(self.arrays, self.lam, found.q, oracle, start.prior, self.credal)
@@ -299,7 +280,7 @@ class _Task:
         top = again.run(nodes=nodes, timed=timed)
         return again, top, np.array(list(oracle.proofs.values()))
 
-    def conclude(self, found: _Found, priors: PriorSet) -> Solution:
+    def conclude(self, found: Found, priors: PriorSet) -> Solution:
         """The solution with its certificate: both ends in rationals, from the channel and the listed priors."""
         search, top, proofs = self._worst(found)
         parts = [Weighed(EXACT.zero, search.prior, search.moved, 0 * found.listed[0].replies)]
@@ -338,5 +319,5 @@ class _Task:
         )  # fmt: skip
 
 
-def _heaviest(found: _Found | Closed) -> Weighed:
+def _heaviest(found: Found) -> Weighed:
     return max(found.listed, key=lambda one: one.weight)

@@ -83,7 +83,7 @@ def test_coin_toss_in_floats() -> None:
 @pytest.mark.slow
 @quick
 @given(problems(), st.lists(lams, max_size=3))
-def test_exact_path(problem: Problem, some: list[F]) -> None:
+def test_an_exact_path_is_convex_proved_and_that_of_solve(problem: Problem, some: list[F]) -> None:
     path = lambda_path(problem)
     every, nothing = (evaluate(problem, release(problem)) for release in (full, null))
     assert path.pieces[0].start == 0
@@ -156,7 +156,7 @@ def program_with_floor(problem: Problem, floor: F) -> Any:
 @pytest.mark.slow
 @quick
 @given(problems(tempers=("ordinary", "zero_one", "small")), st.fractions(0, 1), st.fractions(0, 1))
-def test_disclosure_control(problem: Problem, share: F, other: F) -> None:
+def test_disclosure_control_is_the_program_with_a_floor_and_its_price(problem: Problem, share: F, other: F) -> None:
     path = lambda_path(problem)
     first, last = path.pieces[0].risks, path.pieces[-1].risks
     floor = last.eve * share
@@ -253,7 +253,7 @@ def test_what_chooses_in_the_coin_toss() -> None:
 @pytest.mark.slow
 @quick
 @given(problems(), lams)
-def test_corner(problem: Problem, lam: F) -> None:
+def test_a_corner_is_attained_where_the_path_has_one_piece(problem: Problem, lam: F) -> None:
     path = lambda_path(problem)
     reached = corner(problem, lam)
     assert reached.attained == (len(path.pieces) == 1)
@@ -315,7 +315,7 @@ def test_a_wrong_path_is_found_out() -> None:
 @pytest.mark.slow
 @given(st.integers(0, 3))
 @settings(max_examples=4)
-def test_many_states(seed: int) -> None:
+def test_the_path_of_many_states_is_proved_and_that_of_floats(seed: int) -> None:
     random = np.random.default_rng(seed)
     bob, eve = ([[F(int(v), 1000) for v in row] for row in random.integers(0, 1000, (40, 4))] for _ in range(2))
     weights = random.integers(1, 50, 40)

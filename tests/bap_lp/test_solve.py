@@ -100,7 +100,9 @@ def test_states_of_probability_zero_get_the_null_row() -> None:
         (True, None, "compact", "lam = True must be a number"),
     ],
 )
-def test_bad_arguments(lam: object, exact: bool | None, formulation: str, message: str) -> None:
+def test_a_bad_argument_is_refused_with_its_rule(
+    lam: object, exact: bool | None, formulation: str, message: str
+) -> None:
     problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
     with pytest.raises(InputError) as error:
         solve(problem, lam, exact, formulation)

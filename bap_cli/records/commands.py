@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -23,7 +21,7 @@ from bap_cli.progress import Progress
 from bap_cli.records.estimate import estimate_command
 from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
-from bap_cli.records.opening import Gain, Price, asked
+from bap_cli.records.opening import Gain, Price, asked, called
 from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean, counted, equals
@@ -121,7 +119,7 @@ def solve_command(
     with Progress("reading") as progress:
         loaded = load_study(file)
         found = asked(loaded, lam, eve_gain)
-        with _called(loaded.source, lam):
+        with called(loaded.source, lam):
             solution = found.solved(
                 progress, exact=False if use_floats else None, workers="all" if workers is None else workers,
                 time_limit=time_limit,
@@ -196,7 +194,7 @@ def release_command(
         names = {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}
 
         def drawn(source: Random | None) -> tuple[Any, bytes]:
-            with _called("", None, names):
+            with called("", None, names):
                 released = draw_release(solution, frame, kept, seed, keep_order=keep_order, source=source)
             log = released.attrs.pop("log")
             if is_parquet(out) and not is_parquet(file):
@@ -207,7 +205,7 @@ def release_command(
             log, content = drawn(None)
             write_files({out: content})
         else:
-            with _called("", None, names):
+            with called("", None, names):
                 check_kept(solution.study, kept)
             records = input_digest(solution.study, frame)
             key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
@@ -356,20 +354,3 @@ def _kept(folder: Path) -> tuple[str, ...]:
     from bap_sdc.records.bundle import kept_columns
 
     return kept_columns(folder)
-
-
-@contextmanager
-def _called(source: str, lam: str | None, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Errors call things what the user calls them."""
-    try:
-        yield
-    except InputError as error:
-        if error.field == "lam":
-            field = f"{source}: alice.lambda" if lam is None else "--lambda"
-        elif error.field == "eve_gain":
-            field = "--eve-gain"
-        elif error.field.startswith(("conditions", "problem", "smoothing")):
-            field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
-        else:
-            field = (names or {}).get(error.field, error.field)
-        raise InputError(field, error.value, error.rule) from None

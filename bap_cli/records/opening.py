@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,11 +80,21 @@ def choice_words(lam: Any, gain: Any, of_file: bool) -> str:
     return named.get(str(lam).strip().lower(), "from the file" if of_file else "from --lambda")
 
 
-def called(source: str, lam: str | None, names: Any = None) -> Any:
+@contextmanager
+def called(source: str, lam: str | None, names: Mapping[str, str] | None = None) -> Iterator[None]:
     """Errors call things what the user calls them."""
-    from bap_cli.records.commands import _called
-
-    return _called(source, lam, names)
+    try:
+        yield
+    except InputError as error:
+        if error.field == "lam":
+            field = f"{source}: alice.lambda" if lam is None else "--lambda"
+        elif error.field == "eve_gain":
+            field = "--eve-gain"
+        elif error.field.startswith(("conditions", "problem", "smoothing")):
+            field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
+        else:
+            field = (names or {}).get(error.field, error.field)
+        raise InputError(field, error.value, error.rule) from None
 
 
 def opened(file: str | Path, progress: Progress, lam: str | None = None, gain: str | None = None) -> Opened:

@@ -26,7 +26,6 @@ from bap_cli.report.html import island, policy
 from bap_cli.report.sign import fingerprint
 from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import both, clean, printable
-from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
@@ -266,26 +265,18 @@ def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, publ
 def _mechanism(solution: StudySolution, threshold: int, public: bool) -> str:
     """By column, how often each true level is released as each level."""
     study = solution.study
-    types, p = study.prior.types, floats(study.program.p).astype(float)
-    row, signal, q = solution.channel.rows(types)
-    told, mass = solution.channel.decode(signal), p[row] * floats(q).astype(float)
     parts = [
         _words("By column, how often a true level (row) is released as each level (column), averaged over the records.")
     ]
-    for j, (target, k) in enumerate(zip(study.targets, study.published, strict=True)):
-        labels = study.columns[k].labels
-        table = np.zeros((len(labels), len(labels)))
-        np.add.at(table, (types[row, k], told[:, j]), mass)
+    for target, k in zip(study.targets, study.published, strict=True):
+        labels, table = study.columns[k].labels, solution.published.tables[target.column,]
         often = shown_levels(study, k, threshold if public else 0)
         rare = ["levels with few records"] if len(often) < len(labels) else []
         often = often[:_LISTED]
         rows = []
-        for v in often:
-            total = table[v].sum()
-            if total == 0:
-                continue
-            rest = [1 - table[v, often].sum() / total] if rare else []
-            rows.append([labels[v], *(_share(max(x, 0.0)) for x in (*(table[v, often] / total), *rest))])
+        for v in (v for v in often if (study.prior.types[:, k] == v).any()):
+            rest = [1 - table[v, often].sum()] if rare else []
+            rows.append([labels[v], *(_share(max(x, 0.0)) for x in (*table[v, often], *rest))])
         heads = ["", *(labels[v] for v in often), *rare]
         parts.append(f'<h3 class="sub">{escape(clean(target.column))}</h3>' + _table(heads, rows))
     return _section("The mechanism", *parts)

@@ -99,11 +99,8 @@ class Study(Displayed):
         title: str = "",
         source: str = "frame",
     ) -> None:
-        names = [str(name) for name in frame.columns]
-        check_names(names, source)
-        if len(frame) == 0:
-            raise InputError(source, None, "has no records")
-        frame = frame.set_axis(names, axis=1)
+        frame = _named(frame, source)
+        names = list(frame.columns)
         if toward not in _TOWARD:
             raise InputError("toward", toward, f"must be one of {', '.join(_TOWARD)}")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
@@ -173,14 +170,10 @@ class Study(Displayed):
         """The levels of other records in the kept columns, a row per record."""
         if source == "frame":
             source = str(frame.attrs.get("source", source))
-        names = [str(name) for name in frame.columns]
-        check_names(names, source)
-        if len(frame) == 0:
-            raise InputError(source, None, "has no records")
+        frame = _named(frame, source)
         for name in self.names:
-            if name not in names:
+            if name not in frame.columns:
                 raise InputError(f"{source}: column", name, "is missing")
-        frame = frame.set_axis(names, axis=1)
         return np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
 
     @cached_property
@@ -347,3 +340,12 @@ class Study(Displayed):
         types = counted(len(self.prior.types), "record type")
         eves = counted(len(self.spies), "Eve")
         return f": {counted(len(self.codes), 'record')}, {types}, {counted(self.decisions, 'decision')}, {eves}"
+
+
+def _named(frame: Any, source: str) -> Any:
+    """A table of records whose columns have different names of text."""
+    names = [str(name) for name in frame.columns]
+    check_names(names, source)
+    if len(frame) == 0:
+        raise InputError(source, None, "has no records")
+    return frame.set_axis(names, axis=1)

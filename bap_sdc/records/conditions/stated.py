@@ -41,8 +41,32 @@ COUPLING = ("min_eve_risk", "max_bob_risk")  # one number that all parts share
 _SPLIT = {*COUPLING, "signal_floor", "deterministic"}  # conditions on record types that hold part by part
 
 
+class _OnColumns:
+    """A condition in the words of columns: `names` are fields with a name, `needed` must be given, and the last of
+    these is a number in `within`."""
+
+    names: ClassVar[tuple[str, ...]]
+    needed: ClassVar[tuple[str, ...]]
+    within: ClassVar[tuple[int, ...]]
+
+    def read(self, field: str) -> Any:
+        for name in self.names:
+            if not isinstance(getattr(self, name), str | None):
+                raise InputError(f"{field}.{name}", getattr(self, name), "must be a name")
+        for name in self.needed:
+            if getattr(self, name) is None:
+                raise InputError(f"{field}.{name}", None, "is missing")
+        number = self.needed[-1]
+        found = read_number(getattr(self, number), f"{field}.{number}", *self.within)
+        return replace(self, **{number: found})  # type: ignore[type-var]
+
+    @property
+    def exact(self) -> bool:
+        return not isinstance(getattr(self, self.needed[-1]), float)
+
+
 @dataclass(frozen=True)
-class Cap:
+class Cap(_OnColumns):
     """P(secret = level | released record, what she knows) <= at_most."""
 
     secret: str
@@ -50,63 +74,27 @@ class Cap:
     at_most: Any = None
     eve: str | None = None
     required: ClassVar[str] = "secret"
-
-    def read(self, field: str) -> Cap:
-        _texts(field, secret=self.secret, eve=self.eve)
-        _present(field, level=self.level, at_most=self.at_most)
-        return Cap(self.secret, self.level, read_number(self.at_most, f"{field}.at_most", 0, 1), self.eve)
-
-    @property
-    def exact(self) -> bool:
-        return not isinstance(self.at_most, float)
+    names, needed, within = ("secret", "eve"), ("level", "at_most"), (0, 1)
 
 
 @dataclass(frozen=True)
-class Floor:
+class Floor(_OnColumns):
     """The risk of this Eve is at least at_least; without a name, of the only one."""
 
     eve: str | None = None
     at_least: Any = None
     required: ClassVar[str] = "at_least"
-
-    def read(self, field: str) -> Floor:
-        _texts(field, eve=self.eve)
-        _present(field, at_least=self.at_least)
-        return Floor(self.eve, read_number(self.at_least, f"{field}.at_least", 0))
-
-    @property
-    def exact(self) -> bool:
-        return not isinstance(self.at_least, float)
+    names, needed, within = ("eve",), ("at_least",), (0,)
 
 
 @dataclass(frozen=True)
-class ColumnPrivacy:
+class ColumnPrivacy(_OnColumns):
     """q(i|x) <= exp_epsilon q(i|x') for record types that differ in this column only."""
 
     column: str
     exp_epsilon: Any = None
     required: ClassVar[str] = "column"
-
-    def read(self, field: str) -> ColumnPrivacy:
-        _texts(field, column=self.column)
-        _present(field, exp_epsilon=self.exp_epsilon)
-        return ColumnPrivacy(self.column, read_number(self.exp_epsilon, f"{field}.exp_epsilon", 1))
-
-    @property
-    def exact(self) -> bool:
-        return not isinstance(self.exp_epsilon, float)
-
-
-def _texts(field: str, **values: Any) -> None:
-    for name, value in values.items():
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{field}.{name}", value, "must be a name")
-
-
-def _present(field: str, **values: Any) -> None:
-    for name, value in values.items():
-        if value is None:
-            raise InputError(f"{field}.{name}", None, "is missing")
+    names, needed, within = ("column",), ("exp_epsilon",), (1,)
 
 
 _KINDS: dict[str, type] = {"cap": Cap, "floor": Floor, "dp": ColumnPrivacy}

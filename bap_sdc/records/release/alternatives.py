@@ -215,4 +215,4 @@ def _synthetic(study: Study, name: str, given: tuple[int, ...]) -> KeyedChannel:
     table = np.full((len(key) + 1, study.decisions), fmpq(0) if exact else 0.0, dtype=object if exact else float)
     np.add.at(table, (at, told), p)
     np.add.at(table[-1], told, p)  # the last row is for values never seen: the whole population
-    return KeyedChannel(name, study.levels, study.published, given, key, table / table.sum(axis=1)[:, None])
+    return KeyedChannel(name, study.published, (table / table.sum(axis=1)[:, None],), study.levels, given, key)

@@ -21,7 +21,9 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, public, tree_sum
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.data.models import CHANCES
-from bap_sdc.records.release.channels import ColumnChannel, KeyedChannel, RecordChannel, TableChannel, contracted
+from bap_sdc.records.optimum.program import TableEve
+from bap_sdc.records.optimum.risks import eve_risk
+from bap_sdc.records.release.channels import ColumnChannel, RecordChannel, TableChannel, contracted
 from bap_sdc.records.study import Study
 
 _SAFE = 2**62
@@ -100,16 +102,15 @@ def fresh_risk(study: Study, channel: RecordChannel, spy: Spy) -> float | None:
 def _least(study: Study, channel: RecordChannel, p: Array, known: Array, wanted: Array, loss: Array) -> Any:
     """sum_{s,z} min_j sum_v J[s, (z, v)] L(v, j), in working numbers, where p are the masses of the record types."""
     if isinstance(channel, TableChannel):
-        return _of_table(study, channel, p, known, wanted, loss)
+        row, signal, q = channel.rows(study.prior.types)
+        if not all(map(is_exact, (p, loss, q))):
+            p, q, loss = floats(p).astype(float), floats(q).astype(float), floats(loss).astype(float)
+        return eve_risk(TableEve("", wanted, known, loss), row, signal, p[row] * q)
+    assert isinstance(channel, ColumnChannel)
     levels, z = np.unique(known, return_inverse=True)
-    exact = is_exact(p) and is_exact(loss)
-    if isinstance(channel, KeyedChannel):
-        exact = exact and is_exact(channel.table)
-    else:
-        assert isinstance(channel, ColumnChannel)
-        exact = exact and all(map(is_exact, channel.matrices))
+    exact = all(map(is_exact, (p, loss, *channel.matrices)))
     values = len(loss)
-    block = max(1, _CELLS // (_widest(channel) * values))
+    block = max(1, _CELLS // (max(channel.signals, prod(channel.levels)) * values))
     total: Any = fmpq(0) if exact else 0.0
     for low in range(0, len(levels), block):
         mine = np.flatnonzero((z >= low) & (z < low + block))
@@ -122,30 +123,19 @@ def _least(study: Study, channel: RecordChannel, p: Array, known: Array, wanted:
     return total
 
 
-def _widest(channel: Any) -> int:
-    """The width of the largest table on the way."""
-    return max(channel.signals, prod(channel.levels) if isinstance(channel, ColumnChannel) else len(channel.table))
-
-
-def _inner(channel: Any, tables: list[Array]) -> int:
-    """Products per signal, roughly."""
-    return sum(t.shape[0] for t in tables) if isinstance(channel, ColumnChannel) else len(channel.table)
-
-
 def _block(
-    study: Study, channel: Any, p: Array, mine: Array, group: Array, count: int, loss: Array, exact: bool
+    study: Study, channel: ColumnChannel, p: Array, mine: Array, group: Array, count: int, loss: Array, exact: bool
 ) -> Any:
     types, values = study.prior.types[mine], len(loss)
     groups = count * values
     if exact:
-        scales = [common_denominator(t) for t in (p[mine], loss, *_tables(channel))]
-        weights, costs, *tables = (
-            _integers(t, s) for t, s in zip((p[mine], loss, *_tables(channel)), scales, strict=True)
-        )
+        given = (p[mine], loss, *channel.matrices)
+        scales = [common_denominator(t) for t in given]
+        weights, costs, *tables = (_integers(t, s) for t, s in zip(given, scales, strict=True))
         # every row of an integer matrix sums to its scale, so the largest sum is the whole mass times all scales
         bound = int(sum(weights)) * prod(int(s.p) for s in scales[2:]) * int(max(costs.ravel()))
         small = bound < _SAFE
-        steps = groups * channel.signals * _inner(channel, tables)
+        steps = groups * channel.signals * sum(channel.levels)
         if small or steps <= _LONG:
             kind = np.int64 if small else object
             joint = _joint(channel, types, weights.astype(kind), group, groups, [t.astype(kind) for t in tables])
@@ -155,40 +145,18 @@ def _block(
     return float(_losses(joint, floats(loss).astype(float), count).min(axis=2).sum())
 
 
-def _tables(channel: Any) -> tuple[Array, ...]:
-    return channel.matrices if isinstance(channel, ColumnChannel) else (channel.table,)
-
-
 def _integers(table: Array, scale: fmpq) -> Array:
     return objects(int((v * scale).p) for v in table.ravel().tolist()).reshape(table.shape)
 
 
-def _joint(channel: Any, types: Array, weights: Array, group: Array, groups: int, tables: list[Array]) -> Array:
-    if isinstance(channel, ColumnChannel):
-        inner, at = prod(channel.levels), channel._records(types)
-    else:
-        inner, at = len(channel.table), channel.row(types)
-    mass = np.zeros(groups * inner, dtype=weights.dtype)
-    np.add.at(mass, group * inner + at, weights)
-    if isinstance(channel, ColumnChannel):
-        return contracted(mass.reshape(groups, *channel.levels), tables)
-    return mass.reshape(groups, inner).dot(tables[0])
+def _joint(
+    channel: ColumnChannel, types: Array, weights: Array, group: Array, groups: int, tables: list[Array]
+) -> Array:
+    mass = np.zeros(groups * prod(channel.levels), dtype=weights.dtype)
+    np.add.at(mass, group * prod(channel.levels) + channel.place(types), weights)
+    return contracted(mass.reshape(groups, *channel.levels), tables)
 
 
 def _losses(joint: Array, loss: Array, count: int) -> Array:
     """Expected losses by (z, signal, guess)."""
     return np.tensordot(joint.reshape(count, len(loss), -1), loss, axes=(1, 0))
-
-
-def _of_table(study: Study, channel: TableChannel, p: Array, known: Array, wanted: Array, loss: Array) -> Any:
-    row, decision, q = channel.rows(study.prior.types)
-    exact = is_exact(p) and is_exact(loss) and is_exact(q)
-    if not exact:
-        p, q, loss = floats(p).astype(float), floats(q).astype(float), floats(loss).astype(float)
-    mass = p[row] * q
-    _, z = np.unique(known, return_inverse=True)
-    cell, at = np.unique(z[row] * channel.signals + decision, return_inverse=True)
-    table = np.full((len(cell), len(loss)), fmpq(0) if exact else 0.0, dtype=object if exact else float)
-    np.add.at(table, (at, wanted[row]), mass)
-    best = table.dot(loss).min(axis=1)
-    return tree_sum(best) if exact else float(best.sum())

@@ -153,55 +153,39 @@ class ColumnChannel(ReadOnly):
     def decode(self, signals: Array) -> Array:
         return np.column_stack(np.unravel_index(signals, self.symbols))
 
-    def _records(self, types: Array) -> Array:
+    def place(self, types: Array) -> Array:
+        """The row of every type in the product of the matrices."""
         return keys(types[:, list(self.published)], self.levels)
 
     def joint(self, types: Array, weights: Array, group: Array, groups: int) -> Array:
-        at = group * prod(self.levels) + self._records(types)
+        at = group * prod(self.levels) + self.place(types)
         mass = np.bincount(at, weights, minlength=groups * prod(self.levels))
         return contracted(mass.reshape(groups, *self.levels), [floats(m).astype(float) for m in self.matrices])
 
     def expect(self, types: Array, group: Array, table: Array) -> Array:
-        tensor = table.reshape(len(table), *self.symbols)
+        tensor = table.reshape(len(table), *(m.shape[1] for m in self.matrices))
         means = contracted(tensor, [floats(m).astype(float).T for m in self.matrices])
-        return means[group, self._records(types)]
+        return means[group, self.place(types)]
 
 
 @dataclass(frozen=True, eq=False)
-class KeyedChannel(ReadOnly):
-    """A release that looks only at some columns: table[k] is the distribution of the signal where their joint value is
-    the k-th of `key`; a value that is not there gets the last row."""
+class KeyedChannel(ColumnChannel):
+    """A release that looks only at some columns: row k of its only matrix is the distribution of the signal where their
+    joint value is the k-th of `key`; a value that is not there gets the last row. sizes: levels of all columns."""
 
-    name: str
-    levels: tuple[int, ...]
-    published: tuple[int, ...]
+    sizes: tuple[int, ...]
     columns: tuple[int, ...]
     key: Array
-    table: Array
 
     @property
     def symbols(self) -> tuple[int, ...]:
-        return tuple(self.levels[k] for k in self.published)
+        return tuple(self.sizes[k] for k in self.published)
 
-    @property
-    def signals(self) -> int:
-        return self.table.shape[1]
-
-    def decode(self, signals: Array) -> Array:
-        return np.column_stack(np.unravel_index(signals, self.symbols))
-
-    def row(self, types: Array) -> Array:
+    def place(self, types: Array) -> Array:
         columns = list(self.columns)
-        key = keys(types[:, columns], [self.levels[k] for k in columns])
+        key = keys(types[:, columns], [self.sizes[k] for k in columns])
         at = np.minimum(np.searchsorted(self.key, key), len(self.key) - 1)
-        return np.where(self.key[at] == key, at, len(self.table) - 1)
-
-    def joint(self, types: Array, weights: Array, group: Array, groups: int) -> Array:
-        mass = np.bincount(group * len(self.table) + self.row(types), weights, minlength=groups * len(self.table))
-        return mass.reshape(groups, -1) @ floats(self.table).astype(float)
-
-    def expect(self, types: Array, group: Array, table: Array) -> Array:
-        return (table @ floats(self.table).astype(float).T)[group, self.row(types)]
+        return np.where(self.key[at] == key, at, len(self.matrices[0]) - 1)
 
 
 def identity(size: int) -> Array:
@@ -222,6 +206,14 @@ def sample(channel: RecordChannel, types: Array, generator: np.random.Generator)
     """One signal per row of types, for rehearsals: floats and a seeded generator, never for publication."""
     out = np.empty(len(types), dtype=np.int64)
     draw = generator.random(len(types))
+    if isinstance(channel, KeyedChannel):
+        rows = channel.place(types)
+        table = floats(channel.matrices[0]).astype(float)
+        for k in np.unique(rows):
+            wheel = np.cumsum(table[k])
+            mine = rows == k
+            out[mine] = np.minimum(np.searchsorted(wheel, draw[mine] * wheel[-1], side="right"), len(wheel) - 1)
+        return out
     if isinstance(channel, ColumnChannel):
         symbols = []
         for k, matrix in zip(channel.published, channel.matrices, strict=True):
@@ -230,14 +222,6 @@ def sample(channel: RecordChannel, types: Array, generator: np.random.Generator)
             hits = (draw[:, None] * wheel[:, -1:][types[:, k]] >= wheel[types[:, k]]).sum(axis=1)
             symbols.append(np.minimum(hits, matrix.shape[1] - 1))
         return np.ravel_multi_index(symbols, channel.symbols)
-    if isinstance(channel, KeyedChannel):
-        rows = channel.row(types)
-        table = floats(channel.table).astype(float)
-        for k in np.unique(rows):
-            wheel = np.cumsum(table[k])
-            mine = rows == k
-            out[mine] = np.minimum(np.searchsorted(wheel, draw[mine] * wheel[-1], side="right"), len(wheel) - 1)
-        return out
     assert isinstance(channel, TableChannel)
     distinct, inverse = np.unique(keys(types, channel.levels), return_inverse=True)
     row, signal, q = channel.rows(rows_of(distinct, channel.levels))

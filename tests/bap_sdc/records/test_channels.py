@@ -71,15 +71,15 @@ NAMES = [
 def whole(channel, types) -> np.ndarray:
     """q(s|x), types x signals, from the definition of each channel."""
     out = np.full((len(types), channel.signals), fmpq(0), dtype=object)
-    if isinstance(channel, ColumnChannel):
+    if isinstance(channel, KeyedChannel):
+        out = channel.matrices[0][channel.place(types)]
+    elif isinstance(channel, ColumnChannel):
         for x, record in enumerate(types):
             for s, symbols in enumerate(product(*map(range, channel.symbols))):
                 value = fmpq(1)
                 for k, m, symbol in zip(channel.published, channel.matrices, symbols, strict=True):
                     value *= m[record[k], symbol]
                 out[x, s] = value
-    elif isinstance(channel, KeyedChannel):
-        out = channel.table[channel.row(types)]
     else:
         row, signal, q = channel.rows(types)
         out[row, signal] = q

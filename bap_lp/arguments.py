@@ -49,7 +49,11 @@ def checked(function: Callable[Parameters, Answer]) -> Callable[Parameters, Answ
         wanted, given = kinds(), {**kwargs, **dict(zip(names, args, strict=False))}
         found: dict[str, Any] = {}
         for name in filter(given.__contains__, names):  # in the order of the signature: a problem before its mechanisms
-            found[name] = _fitting(name, given[name], wanted, found)
+            kind, value = wanted.get(name), given[name]
+            if kind is not None and not (value is None and kind.optional):
+                problem = found["problem"] if "problem" in found else next(iter(found.get("problems") or ()), None)
+                value = (_all if kind.several else _one)(name, value, kind, getattr(problem, "states", None))
+            found[name] = value
         named = {name: found.get(name, value) for name, value in kwargs.items()}
         return function(*map(found.get, names[: len(args)]), *args[len(names) :], **named)  # type: ignore[arg-type]
 
@@ -81,15 +85,6 @@ def _article(kind: type) -> str:
 
 def _parts(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-
-
-def _fitting(name: str, value: Any, kinds: dict[str, _Kind], before: dict[str, Any]) -> Any:
-    """The argument, a sequence as a list; refuses one of another kind. The arguments before it may have its states."""
-    kind = kinds.get(name)
-    if kind is None or (value is None and kind.optional):
-        return value
-    problem = before["problem"] if "problem" in before else next(iter(before.get("problems") or ()), None)
-    return (_all if kind.several else _one)(name, value, kind, getattr(problem, "states", None))
 
 
 def real_numbers(name: str, value: Any) -> Any:

@@ -469,7 +469,9 @@ class Problem(ReadOnly, Tabular):
             values = values_of(agent.knows, agent.knowledge)
             knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
             if reports(agent):
-                what = "the data" if agent.secret is None else counted(_values(agent), "value")
+                random = isinstance(agent.secret, np.ndarray)
+                wanted = agent.secret.shape[1] if random else len(set(agent.secret or ()))
+                what = "the data" if agent.secret is None else counted(wanted, "value")
                 score = {"log": "logarithmic", "brier": "Brier"}[agent.loss]
                 lines.append(f"{clean(agent.name)} reports probabilities of {what}, with the {score} loss.{knows}")
                 continue
@@ -506,11 +508,6 @@ def _forecasting(agent: Agent, law: Array, p: Array, thetas: Sequence[str]) -> A
     law[p == 0] = law[np.flatnonzero(p != 0)[0]]  # a state of probability zero has no posterior
     values = agent.decisions if isinstance(agent.secret, np.ndarray) else [*dict.fromkeys(agent.secret or thetas)]
     return replace(agent, secret=law, decisions=values)
-
-
-def _values(agent: Agent) -> int:
-    """How many values an agent reports probabilities of."""
-    return agent.secret.shape[1] if isinstance(agent.secret, np.ndarray) else len(set(agent.secret))
 
 
 def _secrets(agent: Agent, states: Sequence[str]) -> list[str]:

@@ -93,7 +93,10 @@ class Margin(Obeyed):
         return f"{self.names[decider]} prefers its decision by less than the margin"
 
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        own = _own(arrays, signals)
+        assert signals.eve is not None
+        b = arrays.shape[1]
+        told = np.hstack([signals.bob[:, None], b + signals.eve])
+        own = told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]  # own(s,d)
         s, d = np.nonzero(own != np.arange(own.shape[1]))
         losses = np.hstack([arrays.B, arrays.E])
         return s, d, arrays.p[:, None] * (losses[:, own[s, d]] - losses[:, d] + self.margin * _shares(arrays)[:, d])
@@ -108,14 +111,6 @@ class Margin(Obeyed):
         used = np.flatnonzero(w != 0)
         heard = (_shares(sent.arrays)[:, d[used]] * sent.rho[:, s[used]]).sum(axis=0)
         return {self.name: EXACT.zero + (w[used] * heard).sum()}
-
-
-def _own(arrays: Arrays, signals: Signals) -> Array:
-    """own(s,d): what the agent of decision d is told at s."""
-    assert signals.eve is not None
-    b = arrays.shape[1]
-    told = np.hstack([signals.bob[:, None], b + signals.eve])
-    return told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]
 
 
 def _shares(arrays: Arrays) -> Array:

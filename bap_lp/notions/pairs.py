@@ -98,7 +98,10 @@ class PairDistances(ReadOnly):
         d = np.array([*whole, beyond], dtype=kind)[self.place]
         by = np.where(d > 0, d, beyond)  # by way of a state at distance zero nothing is implied
         out = self.place >= 0
-        self._by_nearest(d, by, out)
+        count = min(_NEAREST, len(d))
+        nearest = np.argpartition(by.astype(float), count - 1, axis=1)[:, :count]
+        for x, y in ((x, y) for x, states in enumerate(nearest.tolist()) for y in states):
+            out[x] &= by[x, y] + by[y] > d[x]
         left = np.argwhere(out)
         rough, roughly = d.astype(float), by.astype(float)
         step = max(_SUMS // len(d), 1)
@@ -109,13 +112,6 @@ class PairDistances(ReadOnly):
             out[x[row[implied]], z[row[implied]]] = False
         needed: Array = out[tuple(self.pairs.T)]
         return needed
-
-    def _by_nearest(self, d: Array, by: Array, out: Array) -> None:
-        count = min(_NEAREST, len(d))
-        nearest = np.argpartition(by.astype(float), count - 1, axis=1)[:, :count]
-        for x, states in enumerate(nearest.tolist()):
-            for y in states:
-                out[x] &= by[x, y] + by[y] > d[x]
 
 
 _BLOCK = 2**20  # entries of a channel compared at a time

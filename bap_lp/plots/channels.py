@@ -76,7 +76,8 @@ def drawn_channel(mechanism: Mechanism, prior: Any = None) -> DrawnChannel:
     joint = np.array([mass * row for mass, row in zip(weight, channel, strict=True)], dtype=q.dtype)
     sent = joint.sum(axis=0)
     posterior = np.array([c / t if t else c * zero for c, t in zip(joint.T, sent, strict=True)], dtype=q.dtype).T
-    names = tuple(_name([mechanism.states[x] for x in part]) for part in parts)
+    own = ([mechanism.states[x] for x in part] for part in parts)
+    names = tuple("; ".join(some if len(some) < 3 else [*some[:2], f"{len(some) - 2} more"]) for some in own)
     return DrawnChannel(names, signals, public(channel), public(posterior))
 
 
@@ -101,12 +102,6 @@ def _kinds(q: Array, p: Array) -> list[list[int]]:
         kinds, rest = ranked[: _ROWS - 1], [x for part in ranked[_ROWS - 1 :] for x in part]
     centre = floats(q) @ np.arange(q.shape[1])
     return sorted(kinds, key=lambda part: (float(centre[part[0]]), part[0])) + ([rest] if rest else [])
-
-
-def _name(states: list[str]) -> str:
-    if len(states) <= 2:
-        return "; ".join(states)
-    return f"{states[0]}; {states[1]}; {len(states) - 2} more"
 
 
 def _drawn(name: str) -> str:

@@ -74,7 +74,9 @@ def risk_utility_map(
     path = path or every_lambda(problem)
     price = public(lam_of(path.problem, lam))
     comparison = comparison or compare(path.problem, price, conditions=conditions)
-    drawn, name = _frontier(path, conditions)
+    drawn, name = _vertices(path), "frontier: nothing is better"
+    if conditions is not None and not conditions.empty:
+        drawn, name = _vertices(every_lambda(path.problem, conditions=conditions)), "frontier under the conditions"
     if families is None:
         small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and isinstance(path, Path)
         families = [randomised_response_family(path.problem)] if small else []
@@ -119,13 +121,6 @@ def _frame(ax: Any, inside: Sequence[Risks]) -> tuple[tuple[float, float], tuple
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=8.5)
     return (x0 - pads[0], y0 - pads[1]), (x1 + pads[0], y1 + pads[1])
-
-
-def _frontier(path: Path | BracketedPath, conditions: Conditions | None) -> tuple[list[Risks], str]:
-    """What is drawn, and what the legend calls it."""
-    if conditions is None or conditions.empty:
-        return _vertices(path), "frontier: nothing is better"
-    return _vertices(every_lambda(path.problem, conditions=conditions)), "frontier under the conditions"
 
 
 def _region(ax: Any, region: Sequence[Risks], whole: bool, edge: Sequence[Risks], edge_name: str) -> list[np.ndarray]:

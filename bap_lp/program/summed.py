@@ -10,7 +10,6 @@ the least one is computed in fractions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -62,7 +61,8 @@ class SummedCost(ReadOnly):
         paid = floats(rows * (unit / scale)) @ floats(replies * scale).T if unit else floats(rows) @ floats(replies).T
         rounding = 2 * (len(tables) + rows.shape[1] + 4) * UNIT
         least, first = [], []
-        for cut in self._blocks():
+        states, step = len(self.codes), max(1, _CELLS // self.shape[1])
+        for cut in (slice(low, min(low + step, states)) for low in range(0, states, step)):
             cost, price = self._dense(tables, cut), paid[kind[cut]][:, place]
             margin = cost - price
             if unit:
@@ -79,11 +79,6 @@ class SummedCost(ReadOnly):
             least += [best[at][0] for at in range(len(cost))]
             first.append(np.array([best[at][1] for at in range(len(cost))]))
         return objects(least), np.concatenate(first) if first else np.zeros(0, dtype=int)
-
-    def _blocks(self) -> Iterator[slice]:
-        states, signals = self.shape
-        step = max(1, _CELLS // signals)
-        return (slice(low, min(low + step, states)) for low in range(0, states, step))
 
     def _dense(self, tables: list[Array], cut: slice) -> Array:
         codes = self.codes[cut]

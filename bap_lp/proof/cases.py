@@ -54,7 +54,12 @@ def uncovered(cases: Sequence[Case], states: int, signals: int, most: int | None
         for case in cases:
             few = {x: _bits([case.keep[s] for s in own]) for x, own in case.fixed}
             boxes.append([few.get(x, _bits(case.keep)) for x in range(states)])
-        region = _outside([(1 << signals) - 1] * states, boxes, _few_of_map(most))
+
+        def few_used(sets: Region) -> Region:  # the states that are decided may use all that there may be
+            used = sum({part for part in sets if part.bit_count() == 1})
+            return sets if used.bit_count() < (most or 0) else [part & used for part in sets]
+
+        region = _outside([(1 << signals) - 1] * states, boxes, None if most is None else few_used)
         maps = [[s for s in range(part.bit_length()) if part >> s & 1] for part in region]
         return f"no case is about the maps in {maps}" if region else ""
     if most is None or most > signals or any(case.fixed for case in cases):
@@ -75,16 +80,6 @@ def _bits(signals: Sequence[int]) -> int:
 
 
 Region = list[int]
-
-
-def _few_of_map(most: int | None) -> Callable[[Region], Region] | None:
-    """The part of a region with few signals: the states that are decided may use all that there may be."""
-
-    def few(region: Region) -> Region:
-        used = sum({part for part in region if part.bit_count() == 1})
-        return region if used.bit_count() < (most or 0) else [part & used for part in region]
-
-    return few if most is not None else None
 
 
 def _outside(whole: Region, boxes: list[Region], few: Callable[[Region], Region] | None) -> Region:

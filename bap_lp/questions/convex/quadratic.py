@@ -191,10 +191,12 @@ def quadratic(
     T, certificate = _optimise(white, price, floor, cap)
     statistic, noise = _release(white, T, cap)
     risks = linear_risks(problem.covariance, bob, eve, statistic, noise)
+    H, scale = white.H(price + certificate.price, certificate.basis), max(float(np.trace(white.HB)), 1e-300)
+    ties = int((np.abs(np.linalg.eigvalsh(H)) <= ZERO * scale).sum()) if len(H) else 0
     return QuadraticSolution(
         problem, price, floor, cap, statistic, noise, risks, float(risks.alice(price)),
         posterior_covariance(problem.covariance, statistic, noise), white.bound(price, floor, cap, certificate),
-        _ties(white.H(price + certificate.price, certificate.basis), white), certificate,
+        ties, certificate,
     )  # fmt: skip
 
 
@@ -226,7 +228,7 @@ def _best(
 ) -> tuple[Array, QuadraticCertificate]:
     """The T that maximises tr(H_{lam+n} T) within the leakage cap, and the Q that proves it."""
     d, vectors = np.linalg.eigh(white.H(lam + n, basis))
-    positive = d > _noise_level(white, lam + n)
+    positive = d > ZERO * float(np.trace(white.HB) + (lam + n) * np.trace(white.HE))
     tau, level = np.where(positive, 1.0, 0.0), 0.0
     if cap is not None and positive.any():
         level = _water_level(d[positive], cap)
@@ -241,15 +243,6 @@ def _water_level(d: Array, cap: float) -> float:
     logs = np.sort(np.log(d))[::-1]
     levels = (np.cumsum(logs) - 2 * cap) / np.arange(1, len(d) + 1)
     return float(np.exp(levels.max()))  # a further term raises the level exactly if it exceeds the level
-
-
-def _noise_level(white: _Whitened, lam: float) -> float:
-    return ZERO * float(np.trace(white.HB) + lam * np.trace(white.HE))
-
-
-def _ties(H: Array, white: _Whitened) -> int:
-    scale = max(float(np.trace(white.HB)), 1e-300)
-    return int((np.abs(np.linalg.eigvalsh(H)) <= ZERO * scale).sum()) if len(H) else 0
 
 
 def _release(white: _Whitened, T: Array, cap: float | None) -> tuple[Array, Array]:

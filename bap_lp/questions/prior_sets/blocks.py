@@ -113,7 +113,7 @@ class Weighed:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class PricedChannel:
     """A feasible channel, multipliers of the conditions, and priors of the set with their weights and Eve's replies."""
 
     q: Array
@@ -124,7 +124,7 @@ class Found:
     stopped: bool = False
 
 
-def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: Sequence[Array]) -> Found:
+def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: Sequence[Array]) -> PricedChannel:
     """The least v over these tuples, in the numbers of the arrays."""
     dual, field = credal.dual_form(), field_of(arrays.B)
     (N, S), one = base.shape, field.one
@@ -156,4 +156,4 @@ def by_blocks(base: Program, arrays: Arrays, lam: Any, credal: Credal, replies: 
         if weight > 0:
             moved = own.reshape(N, N) / weight if isinstance(credal, Transport) else None
             listed.append(Weighed(weight, dual.prior(own, weight), moved, t))
-    return Found(found.z[form.rho], form.dual(y), listed, found.how, found.z[columns["v"][0]])
+    return PricedChannel(found.z[form.rho], form.dual(y), listed, found.how, found.z[columns["v"][0]])

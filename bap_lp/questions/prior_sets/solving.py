@@ -43,7 +43,7 @@ from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
 from bap_lp.questions.prior_sets.blocks import (
     ExactOracle,
-    Found,
+    PricedChannel,
     Weighed,
     by_blocks,
     float_oracle,
@@ -144,7 +144,7 @@ class _Task:
                 rule = f"reach state {name}, which has probability zero and so no posterior of the parameter"
                 raise InputError("priors", None, rule)
 
-    def solve(self, progress: SolveProgress | None) -> Found:
+    def solve(self, progress: SolveProgress | None) -> PricedChannel:
         if any(len(rows) for rows in self.base.rows):
             try:
                 solve_program(self.base, exact=False, near=1.0)
@@ -175,7 +175,7 @@ class _Task:
                 return closed
         return self._bracketed(cuts, scale, stopped)
 
-    def _listed(self, vertices: Array) -> Found:
+    def _listed(self, vertices: Array) -> PricedChannel:
         """A hull has finitely many vertices, scenarios of one program; those that count are few, and are added."""
         near = EXACT.zero if self.exact else EXACT.number(1e-10 * float(self.arrays.spread(self.lam)))
         used = list(range(min(len(vertices), _FIRST)))
@@ -195,9 +195,9 @@ class _Task:
         ]
         weights = dual.weights[ROWS].tolist()
         listed = [Weighed(weights[k], vertices[x], None, dual.replies[f"eve {k}"]) for k, x in enumerate(used)]
-        return Found(pair.rho, Dual(*own), listed, pair.how)
+        return PricedChannel(pair.rho, Dual(*own), listed, pair.how)
 
-    def _closed(self, cuts: Cuts, arrays: Arrays) -> Found | None:
+    def _closed(self, cuts: Cuts, arrays: Arrays) -> PricedChannel | None:
         """The exact optimum over tuple blocks; None if it is too large, or tuples are added for too long."""
         replies = cuts.active(arrays, 1.0)
         known = {t.tobytes() for t in replies}
@@ -209,7 +209,7 @@ class _Task:
             if len(replies) * entries > _MOST_ENTRIES:
                 return None
             try:
-                closed: Found
+                closed: PricedChannel
                 if exact:
                     closed = by_blocks(self.base, self.arrays, self.lam, self.credal, replies)
                     search = Search(
@@ -228,7 +228,7 @@ class _Task:
                     exact = True
                     continue
                 listed = [replace(one, replies=self._paid(one.replies, one.weight)) for one in closed.listed]
-                return Found(closed.q, closed.dual, listed, f"tuple blocks, {closed.how}")
+                return PricedChannel(closed.q, closed.dual, listed, f"tuple blocks, {closed.how}")
             t = replies_at(search.arrays, search.prior, closed.q)
             if t.tobytes() in known:
                 if exact:
@@ -245,7 +245,7 @@ class _Task:
             out[i, row] = self.lam * weight
         return out
 
-    def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> Found:
+    def _bracketed(self, cuts: Cuts, scale: float, stopped: bool) -> PricedChannel:
         """The float channel and the cuts that weigh, as fractions: their priors are found again in rationals."""
         assert cuts.q is not None
         assert cuts.dual is not None
@@ -262,9 +262,9 @@ class _Task:
             for k, w in zip(live, shares, strict=True)
         ]
         how = f"cuts, {counted(cuts.rounds, 'round')}" + (f", {STOPPED}" if stopped else "")
-        return Found(q, cuts.dual.each(lambda table: scale * table), listed, how, stopped=stopped)
+        return PricedChannel(q, cuts.dual.each(lambda table: scale * table), listed, how, stopped=stopped)
 
-    def _worst(self, found: Found) -> tuple[Search, Any, Array | None]:
+    def _worst(self, found: PricedChannel) -> tuple[Search, Any, Array | None]:
         """The worst prior of the channel, what is proved to be above all, and the proofs of a polytope."""
         oracle, start = ExactOracle(self.credal), _heaviest(found)
         search = Search(self.arrays, self.lam, found.q, oracle, start.prior, self.credal)
@@ -280,7 +280,7 @@ class _Task:
         top = again.run(nodes=nodes, timed=timed)
         return again, top, np.array(list(oracle.proofs.values()))
 
-    def conclude(self, found: Found, priors: PriorSet) -> Solution:
+    def conclude(self, found: PricedChannel, priors: PriorSet) -> Solution:
         """The solution with its certificate: both ends in rationals, from the channel and the listed priors."""
         search, top, proofs = self._worst(found)
         parts = [Weighed(EXACT.zero, search.prior, search.moved, 0 * found.listed[0].replies)]
@@ -319,5 +319,5 @@ class _Task:
         )  # fmt: skip
 
 
-def _heaviest(found: Found) -> Weighed:
+def _heaviest(found: PricedChannel) -> Weighed:
     return max(found.listed, key=lambda one: one.weight)

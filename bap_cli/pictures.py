@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -41,16 +41,15 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: str | None = None) -> None:
-    """Refuse a place that cannot be written to, or that is read, before anything is computed."""
+def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: Iterable[Path] = ()) -> None:
+    """Refuse a place that cannot be written to, or that is read (or in a folder that is), before all computing."""
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:
         file_place(out)
     except InputError as error:
         raise InputError(option, str(out), error.rule) from None
-    if reads is not None and out.exists():
-        read = locate(reads)
+    for read in filter(Path.exists, reads if out.exists() else ()):
         if out.samefile(read) or (read.is_dir() and out.parent.samefile(read)):
             raise InputError(option, str(out), "must not be a file that is read")
 
@@ -60,7 +59,7 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
     from bap_cli.report.html import report_page
     from bap_cli.report.sign import origin
 
-    check_file(out, reads=file)
+    check_file(out, reads=[locate(file)])
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from bap_cli.terminal import console, paragraph, plain_table, put, say, short, told, width_of
+from bap_cli.terminal import console, fitting, paragraph, say, show_table, told
 from bap_lp.model.certainty import certainty_in_words
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
 from bap_lp.model.knowledge import values_of
@@ -279,16 +279,16 @@ def in_bits(problem: Problem) -> str:
 def risk_table(out: Console, risks: Risks, lam: Number, bits: str = "") -> None:
     """R_B, R_E and R_A, with what each of them is; bits: which of the first two are told in bits."""
     as_floats = isinstance(risks.bob, float)
-    table = plain_table("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
     bob, eve = (v / math.log(2) if name in bits else v for name, v in (("B", risks.bob), ("E", risks.eve)))
     unit = {name: " in bits" if name in bits else "" for name in "BE"}
-    for name, what, value in (
+    lines = (
         ("R_B", f"Bob's{unit['B']}, wanted low", bob),
         ("R_E", f"Eve's{unit['E']}, wanted high", eve),
         ("R_A", f"Alice's = R_B - lambda R_E{', in nats' if bits else ''}", risks.alice(lam)),
-    ):
-        table.add_row(name, what, fraction(value), *(() if as_floats else (decimal(value),)))
-    put(out, table)
+    )
+    ways = [fraction] if as_floats else [fraction, decimal]
+    columns = ("risk", "", *(("value",) if as_floats else ("fraction", "decimal")))
+    show_table(out, columns, [[name, what, *(way(value) for way in ways)] for name, what, value in lines])
 
 
 def channel(out: Console, mechanism: Mechanism, what: str) -> None:
@@ -299,10 +299,8 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
     out.print(f"{what}: probability of each signal, given the data")
     out.print()
     if sum(cells) + 3 * len(cells) + 20 <= out.width:
-        table = plain_table("data", *(clean(s) for s in signals))
-        for state, row in zip(states, rows, strict=False):
-            table.add_row(clean(state), *row)
-        put(out, table)
+        body = [[clean(state), *row] for state, row in zip(states, rows, strict=False)]
+        show_table(out, ("data", *(clean(s) for s in signals)), body)
     else:
         for state, row in zip(states, rows, strict=False):
             parts = [f"“{clean(s)}” {v}" for s, v in zip(signals, row, strict=True) if v != "0"]
@@ -350,7 +348,7 @@ def _distribution(posterior: dict[str, Number]) -> str:
 
 
 def _releases(out: Console, comparison: Comparison) -> None:
-    """The table of a comparison. Where fractions do not fit, decimals of six or of four digits stand for them."""
+    """The table of a comparison."""
     asked = comparison.conditions is not None
     names, numbers, epsilons = [], [], []
     for row in comparison.rows:
@@ -362,19 +360,16 @@ def _releases(out: Console, comparison: Comparison) -> None:
         numbers.append((row.risks.bob, row.risks.eve, row.alice, row.excess))
         epsilons.append("inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}")
     headings = ["release", "R_B", "R_E", "R_A", "above opt.", "epsilon", *(["met"] if asked else [])]
-    forms: list[Callable[[Number], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.4g}"]
-    for form in forms:
-        rows = [
-            [name, *map(form, own), epsilon, *([("no" if row.breaks else "yes")] if asked else [])]
+
+    def written(way: Callable[[Number], str]) -> list[list[str]]:
+        return [
+            [name, *map(way, own), epsilon, *([("no" if row.breaks else "yes")] if asked else [])]
             for name, own, epsilon, row in zip(names, numbers, epsilons, comparison.rows, strict=True)
         ]
-        if width_of([headings, *rows]) <= out.width:
-            break
-    table = plain_table(*headings, right=range(1, 6))
-    for cells in rows:
-        table.add_row(*cells)
-    put(out, table)
-    if form is forms[-1] and comparison.optimum.exact:
+
+    rows, rounded = fitting(out, headings, written, 4)
+    show_table(out, headings, rows, range(1, 6))
+    if rounded and comparison.optimum.exact:
         out.print("Rounded to fit; --json has the fractions.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from rich.console import Console
@@ -63,14 +63,18 @@ def short(value: Number, longest: int = _SHORT) -> str:
     return text if len(text) <= longest else f"{'' if isinstance(value, float) else '≈ '}{decimal(value)}"
 
 
-def put(out: Console, table: Table) -> None:
-    """Print a table. Numbers are never cut: a terminal that is too narrow for them folds whole lines instead."""
-    widths = []
-    for column in table.columns:
-        cells = [str(cell) for cell in (column.header, *column.cells)]
-        parts = (part for cell in cells for part in (cell.splitlines() if column.no_wrap else cell.split()))
+def show_table(out: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+    """A table without lines. Numbers, in the columns on the right, are never folded or cut: a narrow terminal folds."""
+    table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    body, ends, widths = [list(row) for row in rows], set(right), []
+    for k, cells in enumerate(zip(columns, *body, strict=True)):
+        number = k in ends
+        table.add_column(cells[0], overflow="fold", justify="right" if number else "left", no_wrap=number)
+        parts = (part for cell in cells for part in (cell.splitlines() if number else cell.split()))
         longest = max(map(len, parts), default=0)
-        widths.append(longest if column.no_wrap else min(longest, _WORD))
+        widths.append(longest if number else min(longest, _WORD))
+    for row in body:
+        table.add_row(*row)
     needed = sum(widths) + 2 * len(widths)
     if needed > out.width:
         table.width = needed
@@ -79,11 +83,16 @@ def put(out: Console, table: Table) -> None:
     out.print(table, crop=False)
 
 
-def plain_table(*columns: str, right: Iterable[int] = ()) -> Table:
-    """A table without lines; numbers, on the right of their columns, are never folded."""
-    table = Table(box=None, pad_edge=True, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-    ends = set(right)
-    for k, name in enumerate(columns):
-        number = k in ends
-        table.add_column(name, overflow="fold", justify="right" if number else "left", no_wrap=number)
-    return table
+def fitting(
+    out: Console, columns: Sequence[str], form: Callable[[Callable[[Number], str]], list[list[str]]], least: int
+) -> tuple[list[list[str]], bool]:
+    """The rows that `form` makes of a way to write numbers, the first that fits; and whether they had to be rounded.
+
+    Where fractions do not fit, decimals stand for them: of six digits, or of `least`.
+    """
+    forms: list[Callable[[Number], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.{least}g}"]
+    for way in forms:
+        rows = form(way)
+        if width_of([columns, *(row[: len(columns)] for row in rows)]) <= out.width:
+            break
+    return rows, way is forms[-1]

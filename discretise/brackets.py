@@ -8,7 +8,6 @@ one bound: any replies u of Eve bound R_A from below, any rule from above (docs/
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from discretise.models import GriddedProblem, ScalarModel
 from discretise.monte_carlo.brackets import sample_bracket
 from discretise.pace import patient
 from discretise.samples import SampledProblem, sample
-from gaussian.eves import Eve
+from gaussian.eves import Eve, cell_index
 from gaussian.laws.statistics import reducible
 from gaussian.model import GaussianModel
 from gaussian.optimum.brackets import bracket as gaussian_bracket
@@ -125,26 +124,7 @@ def _only(kind: str, options: dict[str, Any]) -> None:
 def gaussian_sample(model: GaussianModel, eve: Eve, size: int = _DRAWS, seed: int = 0) -> SampledProblem:
     """A sampled problem for a Gaussian model and any list of Eves, for those that do not reduce to one statistic.
 
-    Bob's posterior is known, so B is exact at every draw. A separate Eve with the questions q_1, ..., q_m answers all
-    of them. Which answers are right is one number, the truths read as binary digits. Her loss is the least of the
-    losses of her answers ("either is a breach").
-
-    Args:
-        model: the Gaussian model.
-        eve: any Eve or list of Eves.
-        size: number of draws.
-        seed: seed of the draws.
-
-    Returns:
-        The problem, for `bracket`.
-
-    Raises:
-        ValueError: Eve asks about a record that the model does not have.
-
-    >>> from gaussian import GaussianEves, GaussianModel, MeanEve, RangeEve
-    >>> eves = GaussianEves((MeanEve(0.5), RangeEve(3.0)))
-    >>> gaussian_sample(GaussianModel(n=3), eves, size=1000).shape
-    (1000, 2, 4)
+    Bob's posterior is known, so B is exact at every draw. What a separate Eve wants to know is the number of her cell.
     """
     drawn, (miss, alarm) = eve_simulator(model, eve), model.bob_loss
 
@@ -152,36 +132,22 @@ def gaussian_sample(model: GaussianModel, eve: Eve, size: int = _DRAWS, seed: in
         above = theta > model.bob_threshold
         return np.where(decision > 0.5, alarm * ~above, miss * above)
 
-    def truths(group: Any) -> Any:
-        def code(x: Any) -> Any:
-            data = np.asarray(x, dtype=float)
-            return sum((q.statistic(data) > q.threshold) * 2.0 ** (len(group) - 1 - k) for k, q in enumerate(group))
+    def losses(table: Any) -> Any:
+        return lambda cell, decision: table[np.asarray(cell, dtype=int), np.asarray(decision, dtype=int)]
 
-        return code
-
-    def losses(group: Any) -> Any:
-        answers = list(product((0, 1), repeat=len(group)))
-        table = np.array(
-            [
-                [
-                    min(q.loss[a] if a != t else 0.0 for q, a, t in zip(group, told, true, strict=True))
-                    for told in answers
-                ]
-                for true in answers
-            ]
-        )
-        return lambda code, decision: table[np.asarray(code, dtype=int), np.asarray(decision, dtype=int)]
+    def target(group: Any) -> Any:
+        return lambda x: cell_index(group, np.asarray(x, dtype=float))
 
     groups, largest = drawn.groups, max(miss, alarm)
     return sample(
         drawn.simulator,
         size,
         bob,
-        [losses(group) for group in groups],
+        [losses(table) for table in drawn.tables],
         bob_decisions=[0, 1],
         eve_decisions=[list(range(2 ** len(group))) for group in groups],
         eve_weights=list(drawn.weights),
-        eve_target=[truths(group) for group in groups],
+        eve_target=[target(group) for group in groups],
         posterior_loss=drawn.posterior_loss,
         bob_bound=largest,
         eve_bound=max(max(q.loss) for group in groups for q in group),

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem
+from bap_lp.arguments import whole_number
 from bap_lp.model.problem import Theta
 from discretise.laws import (
     Likelihood,
@@ -251,8 +252,8 @@ def scalar_model(
 ) -> ScalarModel:  # fmt: skip
     """What `model` puts on cells; `cells` are those of theta, the points in each of them, and those of x."""
     for field, value in zip(("theta_cells", "theta_nodes", "data_cells"), cells, strict=True):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
-            raise InputError(field, value, "must be a positive integer")
+        if value is not None:
+            whole_number(field, value, 1)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
     given = np.asarray(edges, dtype=float)

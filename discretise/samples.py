@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem, Risks, Solution
+from bap_lp.arguments import whole_number
 from bap_lp.rational import floats
 from discretise.extensions import dual_choice, rule_of
 from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names
@@ -247,7 +248,7 @@ class SampledProblem(Problem):
 
     def out_of_sample(self, solution: Solution, size: int, seed: int = 1) -> OutOfSample:
         """The risks of the rule and the bound of its u, on `size` new draws."""
-        _count("size", size, 2)
+        size = whole_number("size", size, 2)
         rng = np.random.default_rng(seed)
         fresh = draw_block(self, rng, size, len(self.p))
         B, _ = self.posterior(fresh.statistic, fresh.x, rng)
@@ -334,10 +335,10 @@ def sample(
     ...        bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
     <SampledProblem 'drawn': float, (N, b, e) = (200, 2, 2)>
     """
-    _count("size", size, 3)
+    size = whole_number("size", size, 3)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
-    _count("posterior_size", posterior_size, 1)
+    posterior_size = whole_number("posterior_size", posterior_size, 1)
     for field, bound in (("bob_bound", bob_bound), ("eve_bound", eve_bound)):
         if bound is not None and not 0 <= bound < math.inf:
             raise InputError(field, bound, "must be finite and not negative")
@@ -345,8 +346,7 @@ def sample(
         raise InputError("posterior_draws", None, "must not be given with posterior_loss")
     draws = _draw(simulator, np.random.default_rng(seed), size, eve_target, len(eves), 0)
     dimension = draws.statistic.shape[1]
-    k = default_neighbours(size, dimension) if neighbours is None else neighbours
-    _count("neighbours", k, 1)
+    k = default_neighbours(size, dimension) if neighbours is None else whole_number("neighbours", neighbours, 1)
     if k >= size:
         raise InputError("neighbours", k, f"must be less than size = {size}")
     posterior = posterior_loss, posterior_draws, posterior_size, k
@@ -395,8 +395,3 @@ def _target(x: Array, eve_target: Callable[[Array], Array] | None) -> Array:
 def _rows(values: ArrayLike) -> Array:
     rows = np.asarray(values, dtype=float)
     return rows.reshape(len(rows), -1)
-
-
-def _count(field: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(field, value, f"must be an integer, at least {least}")

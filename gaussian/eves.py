@@ -50,9 +50,27 @@ def optional(default: Any) -> Any:
     return field(default=default, metadata={"optional": True})
 
 
+class SharedSections:
+    """Subclasses without sections of their own have those of the class above them, before their examples."""
+
+    def __init_subclass__(cls) -> None:
+        above, own = (vars(one).get("__doc__") or "" for one in (cls.__mro__[1], cls))
+        if "Args:" in above and "Args:" not in own:
+            words, prompt, example = own.partition(">>>")
+            cls.__doc__ = f"{words}{above[above.index('Args:') :].rstrip()}\n\n    {prompt}{example}"
+
+
 @dataclass(frozen=True, repr=False)
-class ThresholdEve(ShortRepr):
-    """Eve tests a statistic of the data against a threshold; the base of the Eves with one question."""
+class ThresholdEve(ShortRepr, SharedSections):
+    """Eve tests a statistic of the data against a threshold; the base of the Eves with one question.
+
+    Args:
+        threshold: the value that she compares with.
+        loss: what she loses by a miss and by a false alarm.
+
+    Raises:
+        ValueError: threshold is not a finite number, or a loss is not positive.
+    """
 
     threshold: float
     loss: tuple[float, float] = optional(UNIT_LOSS)
@@ -79,13 +97,6 @@ class ThresholdEve(ShortRepr):
 class MeanEve(ThresholdEve):
     """Eve tests xbar > threshold.
 
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-
-    Raises:
-        ValueError: threshold is not a finite number, or a loss is not positive.
-
     >>> MeanEve(0.5), MeanEve(0.5, loss=(2, 1))
     (MeanEve(threshold=0.5), MeanEve(threshold=0.5, loss=(2.0, 1.0)))
     """
@@ -104,13 +115,6 @@ class MeanEve(ThresholdEve):
 class MaxEve(ThresholdEve):
     """Eve tests max_i x_i > threshold.
 
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-
-    Raises:
-        ValueError: threshold is not a finite number, or a loss is not positive.
-
     >>> MaxEve(2.0)
     MaxEve(threshold=2.0)
     """
@@ -124,13 +128,6 @@ class MaxEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class MinEve(ThresholdEve):
     """Eve tests min_i x_i > threshold.
-
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-
-    Raises:
-        ValueError: threshold is not a finite number, or a loss is not positive.
 
     >>> MinEve(-1.0)
     MinEve(threshold=-1.0)
@@ -146,13 +143,6 @@ class MinEve(ThresholdEve):
 class MedianEve(ThresholdEve):
     """Eve tests the sample median; of an even number of values it is the mean of the two middle ones.
 
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-
-    Raises:
-        ValueError: threshold is not a finite number, or a loss is not positive.
-
     >>> MedianEve(0.3)
     MedianEve(threshold=0.3)
     """
@@ -166,13 +156,6 @@ class MedianEve(ThresholdEve):
 @dataclass(frozen=True, repr=False)
 class RangeEve(ThresholdEve):
     """Eve tests max_i x_i - min_i x_i > threshold.
-
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-
-    Raises:
-        ValueError: threshold is not a finite number, or a loss is not positive.
 
     >>> RangeEve(3.0)
     RangeEve(threshold=3.0)
@@ -353,15 +336,15 @@ def betting_weights(eve: Eve) -> Array:
     return np.array([min(cell) for cell in product(*((q.loss[1], q.loss[0]) for q in questions(eve)))])
 
 
-def cell_index(eve: Eve, x: Array) -> NDArray[np.intp]:
-    """The cell of each data set: the answers of Eve's questions as a binary number, the first question first."""
+def cell_index(asked: Iterable[ThresholdEve], x: Array) -> NDArray[np.intp]:
+    """The cell of each data set: the answers to Eve's questions as a binary number, the first question first."""
     index = np.zeros(x.shape[:-1], dtype=np.intp)
-    for question in questions(eve):
+    for question in asked:
         index = 2 * index + (question.statistic(x) > question.threshold)
     return index
 
 
-def cell_words(eve: Eve) -> tuple[str, ...]:
+def cell_words(asked: Iterable[ThresholdEve]) -> tuple[str, ...]:
     """The cells in words, in the order of `cell_index`."""
-    pairs = [(f"{q.label} <= {q.threshold:.6g}", f"{q.label} > {q.threshold:.6g}") for q in questions(eve)]
+    pairs = [(f"{q.label} <= {q.threshold:.6g}", f"{q.label} > {q.threshold:.6g}") for q in asked]
     return tuple(", ".join(parts) for parts in product(*pairs))

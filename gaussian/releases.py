@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gaussian import _checks
-from gaussian.eves import ShortRepr, optional
+from gaussian.eves import SharedSections, ShortRepr, optional
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,16 @@ class Null:
 
 
 @dataclass(frozen=True)
-class _Noisy:
+class _Noisy(SharedSections):
+    """A statistic of the data, released with noise.
+
+    Args:
+        sigma: the standard deviation of the noise; inf releases nothing.
+
+    Raises:
+        ValueError: sigma is negative or not a number.
+    """
+
     sigma: float
 
     def __post_init__(self) -> None:
@@ -42,12 +51,6 @@ class _Noisy:
 class NoisyFull(_Noisy):
     """Release every observation with independent N(0, sigma^2) noise.
 
-    Args:
-        sigma: the standard deviation of the noise; inf releases nothing.
-
-    Raises:
-        ValueError: sigma is negative or not a number.
-
     >>> NoisyFull(0.5)
     NoisyFull(sigma=0.5)
     """
@@ -57,12 +60,6 @@ class NoisyFull(_Noisy):
 class NoisyMean(_Noisy):
     """Release the sample mean with N(0, sigma^2) noise.
 
-    Args:
-        sigma: the standard deviation of the noise; inf releases nothing.
-
-    Raises:
-        ValueError: sigma is negative or not a number.
-
     >>> NoisyMean(0.5)
     NoisyMean(sigma=0.5)
     """
@@ -71,12 +68,6 @@ class NoisyMean(_Noisy):
 @dataclass(frozen=True)
 class NoisyMedian(_Noisy):
     """Release the sample median with N(0, sigma^2) noise.
-
-    Args:
-        sigma: the standard deviation of the noise; inf releases nothing.
-
-    Raises:
-        ValueError: sigma is negative or not a number.
 
     >>> NoisyMedian(0.5)
     NoisyMedian(sigma=0.5)

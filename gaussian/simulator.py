@@ -17,7 +17,7 @@ from itertools import product
 import numpy as np
 
 from gaussian.arrays import Array
-from gaussian.eves import Eve, GaussianEves, ThresholdEve, questions
+from gaussian.eves import Eve, GaussianEves, ThresholdEve, cell_index, cell_words, questions
 from gaussian.model import GaussianModel, gaussian_draws
 
 
@@ -57,12 +57,12 @@ class EveSimulator:
     @property
     def eve_decisions(self) -> tuple[tuple[str, ...], ...]:
         """The decisions of each separate Eve in words."""
-        words = [[f"{q.label} {sign} {q.threshold:.6g}" for sign in ("<=", ">")] for g in self.groups for q in g]
-        sizes, out, start = [len(g) for g in self.groups], [], 0
-        for size in sizes:
-            out.append(tuple(", ".join(parts) for parts in product(*words[start : start + size])))
-            start += size
-        return tuple(out)
+        return tuple(cell_words(group) for group in self.groups)
+
+    @property
+    def tables(self) -> tuple[Array, ...]:
+        """What each separate Eve loses in each of her cells (rows) by each decision (columns), before her weight."""
+        return tuple(_cell_losses(group) for group in self.groups)
 
     def simulator(self, rng: np.random.Generator, size: int) -> tuple[Array, Array]:
         """theta, one number per draw, and x, one row of n observations per draw."""
@@ -75,15 +75,18 @@ class EveSimulator:
 
     def eve_losses(self, x: Array) -> tuple[Array, ...]:
         """What each separate Eve loses by each decision, times her weight: one (data sets, decisions) array each."""
-        data = np.asarray(x, dtype=float)
-        out = []
-        for group, weight in zip(self.groups, self.weights, strict=True):
-            wrong = []  # per question, the loss of "no" and of "yes"
-            for q in group:
-                above = (q.statistic(data) > q.threshold).astype(float)
-                wrong.append((q.loss[0] * above, q.loss[1] * (1 - above)))
-            out.append(weight * np.stack([np.min(np.stack(parts), axis=0) for parts in product(*wrong)], axis=-1))
-        return tuple(out)
+        data, parts = np.asarray(x, dtype=float), zip(self.groups, self.weights, self.tables, strict=True)
+        return tuple(weight * table[cell_index(group, data)] for group, weight, table in parts)
+
+
+def _cell_losses(group: tuple[ThresholdEve, ...]) -> Array:
+    """A decision answers every question; it loses the least of the losses, which is 0 if one answer is right."""
+    answers = list(product((0, 1), repeat=len(group)))
+
+    def loss(told: tuple[int, ...], true: tuple[int, ...]) -> float:
+        return min(q.loss[a] if a != t else 0.0 for q, a, t in zip(group, told, true, strict=True))
+
+    return np.array([[loss(told, true) for told in answers] for true in answers])
 
 
 def eve_simulator(model: GaussianModel, eve: Eve) -> EveSimulator:

@@ -14,7 +14,7 @@ from bap_cli import inputs, outputs
 from bap_cli.app import Condition, File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import heading
-from bap_cli.terminal import console, plain_table, put, say, short, width_of
+from bap_cli.terminal import console, fitting, say, short, show_table, width_of
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
@@ -89,11 +89,10 @@ def _bracketed(loaded: ProblemFile, found: BracketedPath, as_json: bool) -> None
     out = console()
     heading(out, found.problem, found.problem.exact)
     out.print()
-    table = plain_table("lambda", "R_B", "R_E", "R_A", right=range(4))
     step = max(1, -(-len(found.points) // _ROWS))
-    for one in [*found.points[:-1:step], found.points[-1]]:
-        table.add_row(*(f"{float(v):.6g}" for v in (one.lam, one.risks.bob, one.risks.eve, one.value)))
-    put(out, table)
+    shown = [*found.points[:-1:step], found.points[-1]]
+    rows = [[f"{float(v):.6g}" for v in (one.lam, one.risks.bob, one.risks.eve, one.value)] for one in shown]
+    show_table(out, ("lambda", "R_B", "R_E", "R_A"), rows, range(4))
     out.print()
     if loaded.priors is None:
         say(out, "Where probabilities are reported the mechanism may change with every lambda, so points are shown.")
@@ -159,23 +158,21 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         say(out, f"Conditions: {loaded.conditions.words()}")
     out.print()
     headings = ("piece", "lambda from", "to", "R_B", "R_E", "least R_A")
-    forms: list[Callable[[Any], str]] = [short, lambda v: short(v, 9), lambda v: f"{float(v):.6g}"]
-    for form in forms:
+
+    def written(way: Callable[[Any], str]) -> list[list[str]]:
         rows = []
         for k, piece in enumerate(path.pieces[:_ROWS], start=1):
-            bob, eve = form(piece.risks.bob), form(piece.risks.eve)
-            end = "inf" if piece.end == math.inf else form(piece.end)
-            rows.append((str(k), form(piece.start), end, bob, eve, _line(bob, eve)))
-        if width_of([headings[:5], *(row[:5] for row in rows)]) <= out.width:
-            break
+            bob, eve = way(piece.risks.bob), way(piece.risks.eve)
+            rows.append([str(k), way(piece.start), "inf" if piece.end == math.inf else way(piece.end), bob, eve])
+            rows[-1].append(_line(bob, eve))
+        return rows
+
+    rows, rounded = fitting(out, headings[:5], written, 6)
     columns = 6 if width_of([headings, *rows]) <= out.width else 5  # the last one follows from the two before
-    table = plain_table(*headings[:columns], right=range(5))
-    for row in rows:
-        table.add_row(*row[:columns])
-    put(out, table)
+    show_table(out, headings[:columns], [row[:columns] for row in rows], range(5))
     if columns == 5:
         say(out, "On a piece the least R_A is R_B - lambda R_E.")
-    if form is forms[-1] and path.exact:
+    if rounded and path.exact:
         out.print("Rounded to fit; --json has the fractions.")
     if len(path.pieces) > _ROWS:
         out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
@@ -270,13 +267,10 @@ def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
         kept = _others(path.conditions)
         say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
     out.print()
-    table = plain_table("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E", right=range(5))
     step = max(1, -(-len(path.points) // _EPSILONS))
     shown = [*path.points[:-1:step], path.points[-1]]
-    for p in shown:
-        risks = (p.value, p.risks.bob, p.risks.eve)
-        table.add_row(short(p.exp_epsilon), f"{p.epsilon:.4g}", *(short(v) for v in risks))
-    put(out, table)
+    rows = [[short(p.exp_epsilon), f"{p.epsilon:.4g}", *map(short, (p.value, p.risks.bob, p.risks.eve))] for p in shown]
+    show_table(out, ("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E"), rows, range(5))
     if len(shown) < len(path.points):
         out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
     out.print()

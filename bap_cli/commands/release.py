@@ -173,17 +173,11 @@ def _check_places(source: str, states: str | None, out: Path | None, log: Path |
 
     path = Path(source)
     folder = path if path.is_dir() else path.parent
-    read = [
-        path,
-        *(folder / name for name in (*FILES, MANIFEST, LEDGER)),
-        *([Path(states)] if states not in (None, "-") else []),
-    ]
+    parts = [folder / name for name in (*FILES, MANIFEST, LEDGER)]
+    read = [*parts, *([] if path.is_dir() else [path]), *([Path(states)] if states not in (None, "-") else [])]
     for option, place in (("--out", out), ("--log", log)):
-        if place is None:
-            continue
-        check_file(place, option=option)
-        if place.exists() and any(other.exists() and place.samefile(other) for other in read):
-            raise InputError(option, str(place), "must not be a file that is read")
+        if place is not None:
+            check_file(place, option=option, reads=read)
     if out is not None and log is not None and out.resolve() == log.resolve():
         raise InputError("--log", str(log), "must not be the file of the signals")
 

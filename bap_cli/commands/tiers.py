@@ -16,7 +16,7 @@ from bap_cli.app import Floats, Json
 from bap_cli.outputs import command_line
 from bap_cli.progress import Progress
 from bap_cli.show import channel, check_command
-from bap_cli.terminal import console, plain_table, put, say, short
+from bap_cli.terminal import console, say, short, show_table
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.documents import dumps, source_name
@@ -164,13 +164,13 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], written: str)
     say(out, "Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
     out.print()
     columns = ("tier", "lambda", "weight", "R_B", "R_E", "R_A", "R_A alone")
-    table = plain_table(*columns, right=range(1, len(columns)))
+    rows = []
     for k, (problem, lam, weight, own) in enumerate(
         zip(found.problems, found.lams, found.weights, found.risks, strict=True)
     ):
         numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
-        table.add_row(f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers))
-    put(out, table)
+        rows.append([f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers)])
+    show_table(out, columns, rows, range(1, len(columns)))
     for k, mechanism in enumerate(found.mechanisms):
         out.print()
         channel(out, mechanism, f"Tier {k + 1}")

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from bap_cli.show import costs_in_words
+from bap_cli.terminal import short as brief
 from bap_cli.terminal import told
-from bap_lp.model.display import clean, decimal, equals, fraction
+from bap_lp.model.display import clean, decimal, equals
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.optimum.conditioned import condition_costs
@@ -26,20 +28,16 @@ from bap_lp.rational import Array, InputError, public
 _STATES = 2000  # up to which the path is followed
 _PIECES = 400
 _ENTRIES = 300  # N (b + e), up to which every number is moved
-_BRIEF = 9  # characters of a fraction that is still read
 
 News = Callable[..., None]
 
 
-def short(value: Number) -> str:
-    """A short fraction, or a decimal."""
-    brief = fraction(value)
-    return brief if len(brief) <= _BRIEF or isinstance(value, float) else f"≈ {decimal(value)}"
+short = partial(brief, longest=9)  # of a fraction that is still read in a sentence
 
 
 def both(value: Number) -> str:
-    brief = short(value)
-    return f"{brief} ({decimal(value)})" if "/" in brief else brief
+    text = short(value)
+    return f"{text} ({decimal(value)})" if "/" in text else text
 
 
 def equal(name: str, value: Number) -> str:

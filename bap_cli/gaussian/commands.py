@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import typer
-from rich.table import Table as RichTable
+from rich.console import Console
 
 from bap_cli.app import Group, Json, TimeLimit
 from bap_cli.gaussian.options import GaussianQuestion, about_a_model
@@ -19,12 +19,12 @@ from bap_cli.outputs import print_json
 from bap_cli.pictures import check_file, write_gaussian_plot
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
-from bap_cli.terminal import console, plain_table, put, say
+from bap_cli.terminal import console, say, show_table
 from bap_lp.files.writing import write_files
 from bap_lp.model.display import clean
 from discretise import Bracket, SampleBracket, bracket
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
-from gaussian.optimum.cells import cell_names
+from gaussian.eves import cell_words, questions
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
 from gaussian.tables import FAMILIES, computed_families
@@ -52,12 +52,12 @@ def table_command(
         said = f" (paper {paper.lam:g})" if paper else ""
         say(out, f"lambda = {result.lam:.6f}{said}; corner R_A* = {result.corner:.6f}")
         out.print()
-        put(out, _rendered(result))
+        _put(out, _HEADINGS, _rendered(result))
         if paper:
             out.print()
             say(out, "The paper's value, and ours minus it")
             out.print()
-            put(out, _beside(result, paper))
+            _put(out, _HEADINGS[:5], _beside(result, paper))
         if any(_by_threshold(row) for row in result.rows):
             out.print()
             say(out, "t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
@@ -85,21 +85,23 @@ def _by_threshold(row: Row) -> bool:
     return inner and row.parameter is not None and not 5e-5 <= row.parameter < 1 - 5e-5
 
 
-def _grid(*headings: str) -> RichTable:
-    return plain_table(*headings, right=[k for k, name in enumerate(headings) if name not in ("mechanism", "optimum")])
+_HEADINGS = ("mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
 
 
-def _rendered(result: Table) -> RichTable:
-    grid = _grid("mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
+def _put(out: Console, headings: tuple[str, ...], rows: list[list[str]]) -> None:
+    show_table(out, headings, rows, range(1, min(len(headings), 6)))
+
+
+def _rendered(result: Table) -> list[list[str]]:
+    out = []
     for row in result.rows:
-        parameter = _parameter(row)
         numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
-        grid.add_row(row.mechanism, parameter, *numbers, f"{row.error:.0e}", row.kind or "")
-    return grid
+        out.append([row.mechanism, _parameter(row), *numbers, f"{row.error:.0e}", row.kind or ""])
+    return out
 
 
-def _beside(result: Table, paper: PrintedTable) -> RichTable:
-    grid = _grid("mechanism", "parameter", "R_B", "R_E", "R_A")
+def _beside(result: Table, paper: PrintedTable) -> list[list[str]]:
+    out = []
     for row in result.rows:
         old = paper.rows[row.mechanism]
         pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]
@@ -107,8 +109,8 @@ def _beside(result: Table, paper: PrintedTable) -> RichTable:
         parameter = ""
         if old.parameter is not None and row.parameter is not None and not _by_threshold(row):
             parameter = f"{old.parameter:.2f} {row.parameter - old.parameter:+.4f}"
-        grid.add_row(row.mechanism, parameter, *cells)
-    return grid
+        out.append([row.mechanism, parameter, *cells])
+    return out
 
 
 @app.command("curve")
@@ -256,6 +258,6 @@ def _proof(found: Bracket) -> list[str]:
     if found.lam > 0:
         lines.append("Eve's replies in the proof: the probability that she bets against each cell")
         for signal, row in enumerate(found.u):
-            for k, (name, u) in enumerate(zip(cell_names(found.adversary), row, strict=True)):
+            for k, (name, u) in enumerate(zip(cell_words(questions(found.adversary)), row, strict=True)):
                 lines.append(f"  {'' if k else f'signal {signal}':10} {u / found.lam:.6f}  {name}")
     return lines

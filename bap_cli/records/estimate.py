@@ -9,7 +9,7 @@ import typer
 
 from bap_cli.app import Json
 from bap_cli.outputs import print_json
-from bap_cli.terminal import console, plain_table, put, say
+from bap_cli.terminal import console, say, show_table
 from bap_lp.files.documents import located, read_document, source_name
 from bap_lp.model.display import clean, counted
 from bap_lp.rational import InputError
@@ -43,11 +43,12 @@ def estimate_command(
     say(out, f"{counted(found.records, 'released record')}; intervals cover {level:.3g} of the time")
     for names, table in tables.items():
         out.print()
-        shown = plain_table(*map(clean, names), "share", "low", "high", "in the file", right=range(len(names), 8))
-        for index, row in table.iterrows():
-            labels = index if isinstance(index, tuple) else (index,)
-            shown.add_row(*(clean(str(v)) for v in labels), *(f"{v:.4f}" for v in row))
-        put(out, shown)
+        columns = [*map(clean, names), "share", "low", "high", "in the file"]
+        rows = [
+            [*(clean(str(v)) for v in (index if isinstance(index, tuple) else (index,))), *(f"{v:.4f}" for v in row)]
+            for index, row in table.iterrows()
+        ]
+        show_table(out, columns, rows, range(len(names), 8))
         for words in table.attrs["warnings"]:
             say(out, words)
 

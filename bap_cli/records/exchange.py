@@ -32,7 +32,7 @@ def compare_command(
 
     if not channel:
         return compare_study(str(file), lam, as_json)
-    from bap_cli.terminal import console, plain_table, put, say
+    from bap_cli.terminal import console, say, show_table
     from bap_sdc.records.release.pram import foreign_release
 
     with Progress("reading") as progress:
@@ -46,11 +46,9 @@ def compare_command(
         return print_json(given.document())
     out = console()
     say(out, f"{clean(found.study.title or found.source, 200)} at {equals('lambda', solution.lam)}.")
-    table = plain_table("release", "R_B", "R_E", "R_A", right=range(1, 4))
-    best = ("optimum", solution.risks.bob, solution.risks.eve, solution.value)
-    for name, *numbers in (best, ("given", given.risks.bob, given.risks.eve, given.alice)):
-        table.add_row(str(name), *(f"{float(v):.6f}" for v in numbers))
-    put(out, table)
+    each = {"optimum": (solution.risks, solution.value), "given": (given.risks, given.alice)}
+    rows = [[name, *(f"{float(v):.6f}" for v in (own.bob, own.eve, alice))] for name, (own, alice) in each.items()]
+    show_table(out, ("release", "R_B", "R_E", "R_A"), rows, range(1, 4))
     kind = "exactly" if given.risks.exact and solution.exact else "in floats"
     least = "No release is better than the given one by more" if given.distance else "No release is better"
     distance = equals("", given.distance).strip().removeprefix("= ")

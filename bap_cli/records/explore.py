@@ -47,23 +47,23 @@ def path_command(
 
 def show_path(path: Any, found: Opened) -> None:
     """The lines as a table, and where the lambdas with a name lie."""
-    from bap_cli.terminal import console, plain_table, put, say, short
+    from bap_cli.terminal import console, say, short, show_table
 
     study, out = path.study, console()
     say(out, clean(study.title or found.source, 200))
     audited = any(line.audit for line in path.lines)
     held = ["R_B held-out", "R_E held-out", "R_E informed"] if audited else []
     start = "lambda from" if path.whole else "lambda"
-    table = plain_table("line", start, "R_B", "R_E", "Eve gains", *held, right=range(5 + len(held)))
+    rows = []
     for k, line in enumerate(path.lines[:_ROWS], start=1):
         cells = [str(k), short(line.start, 12), f"{float(line.risks.bob):.4f}", f"{float(line.risks.eve):.4f}"]
         cells.append(f"{100 * max(map(float, path.gains(line))):.1f}%")
         if audited:
             one = line.audit
             cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.eve, one.informed)]
-        table.add_row(*cells)
+        rows.append(cells)
     out.print()
-    put(out, table)
+    show_table(out, ("line", start, "R_B", "R_E", "Eve gains", *held), rows, range(5 + len(held)))
     if len(path.lines) > _ROWS:
         out.print(f"... and {counted(len(path.lines) - _ROWS, 'more line')} (--json gives all)")
     out.print()

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from bap_cli.show import risk_table
-from bap_cli.terminal import console, paragraph, plain_table, put, say, short
+from bap_cli.terminal import console, paragraph, say, short, show_table
 from bap_lp.model.display import clean, counted, equals, person
 from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
@@ -38,16 +38,15 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
     out.print()
     risk_table(out, solution.risks, solution.lam)
     out.print()
-    table = plain_table("column", "risk", "cells changed", right=(1, 2))
-    for target, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        table.add_row(clean(target.column), short(risk), f"{float(changed):.1%}")
-    put(out, table)
+    columns = zip(study.targets, solution.columns, solution.changed, strict=True)
+    rows = [[clean(target.column), short(risk), f"{float(changed):.1%}"] for target, risk, changed in columns]
+    show_table(out, ("column", "risk", "cells changed"), rows, (1, 2))
     out.print()
-    table = plain_table("Eve", "wants", "knows", "risk", "no release", "whole record", right=(3, 4, 5))
+    rows = []
     for spy, *risks in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
         knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
-        table.add_row(clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks))
-    put(out, table)
+        rows.append([clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks)])
+    show_table(out, ("Eve", "wants", "knows", "risk", "no release", "whole record"), rows, (3, 4, 5))
     for words in informed_words(solution):
         say(out, words)
     out.print()
@@ -72,11 +71,11 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
 def _show_scores(out: Any, study: Study) -> None:
     if not study.prior.scores:
         return
-    table = plain_table("model of the prior", "log-likelihood of left-out secrets", "", right=(1,))
-    for name, score in study.prior.scores:
-        chosen = "chosen" if name == study.prior.model else ""
-        table.add_row(name, "cannot be fitted" if score is None else f"{score:.4f}", chosen)
-    put(out, table)
+    rows = [
+        [name, "cannot be fitted" if score is None else f"{score:.4f}", "chosen" * (name == study.prior.model)]
+        for name, score in study.prior.scores
+    ]
+    show_table(out, ("model of the prior", "log-likelihood of left-out secrets", ""), rows, (1,))
 
 
 def informed_words(solution: StudySolution) -> list[str]:
@@ -113,12 +112,12 @@ def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> Non
     say(out, f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     grid = comparison._grid()
-    table = plain_table(*grid.columns, right=range(1, len(grid.columns)))
+    rows = []
     for name, *cells in grid.rows:
         numbers = zip(grid.columns[1:], cells, strict=True)
         shown = ["" if v != v else f"{v:.1%}" if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
-        table.add_row(clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown)))
-    put(out, table)
+        rows.append([clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown))])
+    show_table(out, grid.columns, rows, range(1, len(grid.columns)))
     for name, why in comparison.omitted:
         say(out, f"Left out: {clean(name)}, because {clean(why, 200)}.")
 
@@ -128,14 +127,12 @@ def show_audit(audit: Audit) -> None:
     out = console()
     say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
     out.print()
-    table = plain_table("agent", "column, or how she decides", "risk", "standard error", right=(2, 3))
-    for agent, how, risk, error in audit._grid().rows:
-        table.add_row(clean(agent), clean(how), f"{risk:.4f}", f"{error:.4f}")
-    put(out, table)
+    agents = [[clean(agent), clean(how), f"{r:.4f}", f"{error:.4f}"] for agent, how, r, error in audit._grid().rows]
+    show_table(out, ("agent", "column, or how she decides", "risk", "standard error"), agents, (2, 3))
     out.print()
     say(out, "Disclosure, given the columns Eve knows")
     out.print()
-    table = plain_table("Eve", "measure", "without release", "with release", right=(2, 3))
+    shown = []
     for eve in audit.eves:
         d = eve.disclosure
         rows: list[tuple[str, Any, Any]] = [
@@ -148,8 +145,8 @@ def show_audit(audit: Audit) -> None:
             ("records guessed at more cost", "", f"{d.worse:.1%}"),
         ]
         for k, (name, before, after) in enumerate(rows):
-            table.add_row(clean(eve.name) if not k else "", name, str(before), str(after))
-    put(out, table)
+            shown.append([clean(eve.name) if not k else "", name, str(before), str(after)])
+    show_table(out, ("Eve", "measure", "without release", "with release"), shown, (2, 3))
     out.print()
     u = audit.utility
     changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
@@ -163,7 +160,5 @@ def show_anonymeter(found: Sequence[Attacked]) -> None:
     out.print()
     say(out, "Attacks of anonymeter: what they do better on fitted records than on the audited ones, from 0 to 1")
     out.print()
-    table = plain_table("attack", "Eve", "risk", "low", "high", right=(2, 3, 4))
-    for one in found:
-        table.add_row(one.attack, clean(one.eve or ""), *(f"{v:.3f}" for v in (one.risk, one.low, one.high)))
-    put(out, table)
+    rows = [[one.attack, clean(one.eve or ""), *(f"{v:.3f}" for v in (one.risk, one.low, one.high))] for one in found]
+    show_table(out, ("attack", "Eve", "risk", "low", "high"), rows, (2, 3, 4))

@@ -16,21 +16,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Risks
 from bap_lp.model.display import Grid, Tabular
 from discretise.continuum.data import law_of_data
 from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
-from discretise.continuum.rules import PlayedRule, ScalarRule
+from discretise.continuum.rules import ScalarRule
 from discretise.losses import Asymmetric, Loss, names
 from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
-from gaussian.optimum.brackets import read_lam
+from gaussian.optimum.brackets import AttainedBracket, read_lam
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelBracket(Tabular):
+class ModelBracket(AttainedBracket, Tabular):
     """The optimum of R_A = R_B - lam R_E over all mechanisms of a scalar model, proved to lie in [lower, upper].
 
     Attributes:
@@ -79,27 +78,9 @@ class ModelBracket(Tabular):
         """The model on cells."""
         return self.model.problem
 
-    @property
-    def width(self) -> float:
-        """upper - lower, which includes the errors of both."""
-        return self.upper - self.lower
-
-    @property
-    def mechanism(self) -> ScalarRule:
-        """The mechanism that attains upper, which is Alice's rule."""
-        return self.rule
-
-    def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:
-        """The decision that is released for each x, from the secure source unless a generator or seed is given."""
-        return self.rule.release(x, generator)
-
     def describe(self) -> str:
         """The rule in one sentence."""
         return self.rule.describe()
-
-    def simulate(self, size: int = 1_000_000, seed: int = 0) -> PlayedRule:
-        """Out-of-sample risks of the rule when Bob and Eve reply with their Bayes decisions."""
-        return self.rule.simulate(size, seed)
 
     def summary(self) -> str:
         """The bracket, what it rests on, and the rule, in plain sentences."""
@@ -141,30 +122,7 @@ def model_bracket(
     model: ScalarModel, lam: Any = "calibrated", bob_lipschitz: Any = None, eve_lipschitz: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> ModelBracket:  # fmt: skip
-    """Bracket the least R_A over all mechanisms of a scalar model.
-
-    Args:
-        model: prior, likelihood and losses.
-        lam: a non-negative number, or "calibrated".
-        bob_lipschitz: a Lipschitz constant of Bob's loss in his decision, or "auto", if he may decide anything between
-            his decisions.
-        eve_lipschitz: the same for Eve; a list of one per Eve if there are several.
-        progress: called with a few words now and then.
-
-    Returns:
-        The bracket with its rule.
-
-    Raises:
-        InputError: lam is neither such a number nor "calibrated", calibration is impossible, or a risk is infinite.
-
-    >>> from scipy import stats
-    >>> from discretise import model, zero_one
-    >>> count = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), bob_decisions=[0, 1],
-    ...               eve_decisions=[0, 1])
-    >>> found = model_bracket(count.scalar)
-    >>> found.width < 1e-9, found.describe()
-    (True, 'release 1 when x > 0, else 0')
-    """
+    """`discretise.bracket` of a scalar model."""
     tell = progress or (lambda _: None)
     law = law_of_data(model, tell)
     full, null = law.extremes()

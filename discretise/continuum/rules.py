@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,14 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError
+from bap_lp.arguments import whole_number
 from bap_lp.model.display import Grid, Tabular
 from discretise.losses import eve_slices, names
 from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
 from gaussian.numerics.uniforms import uniforms
+from gaussian.optimum.regions import interval_words
+from gaussian.optimum.rules import SimulatedRisks
 
 _BLOCK = 200_000
 _LISTED = 6
+_where = partial(interval_words, "x")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +82,7 @@ class ScalarRule(Tabular):
         return np.flatnonzero(self.rows.max(axis=0, initial=0.0) > 0).tolist()
 
     def _grid(self, most: int | None = None) -> Grid:
-        labels = [f"{x:.6g}" for x in self.edges] if self.discrete else [_between(*pair) for pair in self._pairs()]
+        labels = [f"{x:.6g}" for x in self.edges] if self.discrete else [_where(*pair) for pair in self._pairs()]
         table = [(name, *row) for name, row in zip(labels[:most], self.rows[:most].tolist(), strict=True)]
         return Grid(("data", *self.signals), table, len(self.rows))
 
@@ -137,7 +142,7 @@ class ScalarRule(Tabular):
         where: dict[int, list[str]] = {}
         spans = self._spans(sure, choice)
         for signal, low, high in spans:
-            where.setdefault(signal, []).append(_between(low, high))
+            where.setdefault(signal, []).append(_where(low, high))
         # the signal with the last interval is the rest
         last = spans[-1][0] if spans else int(choice[-1])
         order = [*(s for s in sorted(where, reverse=True) if s != last), last]
@@ -149,7 +154,7 @@ class ScalarRule(Tabular):
             chances = " or ".join(
                 f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0
             )
-            place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_between(*self._pairs()[k])}"
+            place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_where(*self._pairs()[k])}"
             mixed.append(f"{place} release {chances}")
         return parts, _shortened(mixed)
 
@@ -173,8 +178,7 @@ class ScalarRule(Tabular):
 
     def simulate(self, size: int, seed: int = 0) -> PlayedRule:
         """Draw parameters, data and signals, and average the losses of Bob's and Eve's replies."""
-        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 2:
-            raise InputError("size", size, "must be an integer >= 2")
+        size = whole_number("size", size, 2)
         generator = np.random.default_rng(seed)
         bob_reply, eve_reply = self.replies()
         (loss, grid), eves = self.model.bob, self.model.eves
@@ -189,7 +193,7 @@ class ScalarRule(Tabular):
             for k, one in enumerate(eves):
                 eve += one.weight * np.asarray(one.loss(x, one.decisions[eve_reply[signal, k]]), dtype=float)
             sums += [bob.sum(), eve.sum(), bob @ bob, eve @ eve, bob @ eve]
-        return PlayedRule(int(size), seed, sums / size)
+        return PlayedRule(size, seed, sums / size)
 
     def _draw(self, generator: np.random.Generator, count: int) -> tuple[Array, Array]:
         prior, law, points = self.model.prior, self.model.likelihood, self.model.points
@@ -210,8 +214,8 @@ class ScalarRule(Tabular):
         return theta, x
 
 
-@dataclass(frozen=True, eq=False)
-class PlayedRule:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlayedRule(SimulatedRisks):
     """Means of Bob's and Eve's losses in simulated data, and of their squares and product.
 
     Attributes:
@@ -229,47 +233,9 @@ class PlayedRule:
     seed: int
     moments: Array
 
-    def __repr__(self) -> str:
-        risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
-        return f"<PlayedRule: {self.size} samples, {risks}>"
-
-    @property
-    def bob(self) -> float:
-        """R_B in the sample."""
-        return float(self.moments[0])
-
-    @property
-    def eve(self) -> float:
-        """R_E in the sample."""
-        return float(self.moments[1])
-
-    def alice(self, lam: float) -> float:
-        """R_A = R_B - lam R_E in the sample."""
-        return self.bob - lam * self.eve
-
-    @property
-    def bob_error(self) -> float:
-        """Standard error of R_B."""
-        return self.alice_error(0.0)
-
-    @property
-    def eve_error(self) -> float:
-        """Standard error of R_E."""
-        return math.sqrt(max(float(self.moments[3]) - self.eve**2, 0.0) / self.size)
-
-    def alice_error(self, lam: float) -> float:
-        """Standard error of R_A."""
+    def _second(self) -> Array:
         bob, eve, bob_square, eve_square, product = self.moments.tolist()
-        square = bob_square - 2 * lam * product + lam**2 * eve_square
-        return math.sqrt(max(square - (bob - lam * eve) ** 2, 0.0) / self.size)
-
-
-def _between(low: float, high: float) -> str:
-    if low == -math.inf and high == math.inf:
-        return "any x"
-    if low == -math.inf:
-        return f"x <= {high:.6g}"
-    return f"x > {low:.6g}" if high == math.inf else f"{low:.6g} < x <= {high:.6g}"
+        return np.array([[1.0, bob, eve], [bob, bob_square, product], [eve, product, eve_square]])
 
 
 def _shortened(parts: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Risks, calibrate
+from bap_lp.arguments import whole_number
 from bap_lp.engines.game.solver import solve_game
 from bap_lp.model.display import Grid, Tabular
 from discretise.extensions import rule_of
@@ -155,41 +156,10 @@ class SampleBracket(Tabular):
 def sample_bracket(
     problem: SampledProblem, lam: Any = "calibrated", level: float = 0.999, draws: int | None = None, seed: int = 1
 ) -> SampleBracket:
-    """Bracket the least R_A over all mechanisms at a stated level, from fresh draws.
-
-    Args:
-        problem: a problem of `discretise.sample`; Eve's replies are fitted on its draws, at most the first 100,000.
-        lam: a non-negative number, or "calibrated" on the draws of the problem; it is then fixed.
-        level: the probability that both ends and the width hold.
-        draws: number of fresh draws; as many as the problem has by default.
-        seed: seed of the fresh draws; it must differ from that of the problem.
-
-    Returns:
-        The bracket.
-
-    Raises:
-        InputError: an argument breaks a rule, or the draws contradict the posterior that was given.
-
-    >>> import numpy as np
-    >>> from scipy.special import ndtr
-    >>> from discretise import sample, zero_one
-    >>> def simulator(rng, size):
-    ...     theta = rng.normal(size=size)
-    ...     return theta, theta + rng.normal(size=size)
-    >>> def posterior_loss(x):
-    ...     chance = ndtr(x / np.sqrt(2))
-    ...     return np.stack([chance, 1 - chance], axis=1)
-    >>> drawn = sample(simulator, 2000, zero_one(0), zero_one(1),
-    ...                bob_decisions=[0, 1], eve_decisions=[0, 1], posterior_loss=posterior_loss)
-    >>> found = sample_bracket(drawn, 1.0, draws=20_000)
-    >>> bool(found.lower <= found.upper), found.claims_lower
-    (True, True)
-    """
+    """`discretise.bracket` of a sample: Eve's replies are fitted on its draws, at most the first 100,000."""
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError("level", level, "must be between 0 and 1")
-    size = len(problem.p) if draws is None else draws
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 10:
-        raise InputError("draws", size, "must be an integer, at least 10")
+    size = whole_number("draws", len(problem.p) if draws is None else draws, 10)
     if seed == problem.seed:
         raise InputError("seed", seed, "must differ from the seed of the problem: the draws must be fresh")
     calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"

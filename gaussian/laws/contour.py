@@ -37,7 +37,7 @@ def residual_log_cdf(n: int, d: Array) -> Array:
     """log P(D <= d), elementwise, n >= 3 and d > 0."""
     tilt, variance = _lower_saddle(d)
     start = log_m(tilt[:, None].astype(complex), d[:, None]).real
-    p, speed, step = _path(n, tilt, n * variance)
+    p, speed, step = hyperbola(tilt, n * variance, *_path(n))
     body = np.exp(n * (log_m(p, d[:, None]) - start)) * speed
     return np.asarray(n * start[:, 0] + np.log(math.sqrt(2 * n / math.pi) * step * body.imag.sum(-1)))
 
@@ -45,7 +45,7 @@ def residual_log_cdf(n: int, d: Array) -> Array:
 def residual_log_sf(n: int, d: Array) -> Array:
     """log P(D > d), elementwise, n >= 3, for d at which this is at most about 1/2."""
     tilt, variance = _upper_saddle(n, d)
-    p, speed, step = _path(n, tilt, variance)
+    p, speed, step = hyperbola(tilt, variance, *_path(n))
     # P(some > d) <= n P(one > d): the size of the integrand at the saddle
     start = (n * tilt**2 / 2 + math.log(n) + log_ndtr(tilt - d))[:, None]
     body = np.exp(_log_exceeding(n, p, d[:, None]) - start) * speed
@@ -71,15 +71,22 @@ def _log_exceeding(n: int, p: Complex, d: Array) -> Complex:
     return out
 
 
-def _path(n: int, tilt: Array, variance: Array) -> tuple[Complex, Complex, float]:
-    """The upper half of the hyperbola (the lower one is its mirror image), its derivative, and the step."""
-    length, points = next(path for most, path in _PATHS.items() if n < most)
-    scale = (_STRETCH / np.sqrt(variance))[:, None]
+def _path(n: int) -> tuple[float, int]:
+    return next(path for most, path in _PATHS.items() if n < most)
+
+
+def hyperbola(
+    tilt: Array, variance: Array, length: float, points: int, side: float | Array = -1.0
+) -> tuple[Complex, Complex, float]:
+    """The upper half of a path through `tilt` (the lower one is its mirror image), its derivative, and the step.
+
+    side: -1 if it bends to the left, 1 if to the right. The points are in the last axis.
+    """
+    scale = (_STRETCH / np.sqrt(variance))[..., None]
     u = (np.arange(points) + 0.5) * length / points
-    sine, cosine = math.sin(_BEND), math.cos(_BEND)
-    p = tilt[:, None] - scale * sine * (np.cosh(u) - 1) + 1j * scale * cosine * np.sinh(u)
-    speed = -scale * sine * np.sinh(u) + 1j * scale * cosine * np.cosh(u)
-    return p, speed, length / points
+    across, along = side * scale * math.sin(_BEND), 1j * scale * math.cos(_BEND)
+    p = tilt[..., None] + across * (np.cosh(u) - 1) + along * np.sinh(u)
+    return p, across * np.sinh(u) + along * np.cosh(u), length / points
 
 
 def _near_one(z: Complex) -> NDArray[np.bool_]:

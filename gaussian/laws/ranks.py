@@ -20,12 +20,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, erfcx, gammaln, log_ndtr, ndtr, ndtri
 
 from gaussian.arrays import Array
-from gaussian.laws.contour import log_m
-from gaussian.laws.residual import tabulate
+from gaussian.laws.contour import hyperbola, log_m
+from gaussian.laws.residual import TwoTails, level_points, tabulate
 from gaussian.numerics.piecewise import Piecewise, gauss_nodes
 
-_BEND = 0.3
-_STRETCH = 1.5
 # (n below, length, points) of the path: for few observations and d near 0 the integrand decays only like |p|^-n
 _PATHS = ((5, 15.0, 320), (8, 10.0, 220), (16, 7.0, 150), (40, 5.2, 100), (10**9, 4.2, 64))
 _STEPS = 60
@@ -52,11 +50,7 @@ def _few(n: int, m: int, d: Array) -> Array:
     kept = np.flatnonzero((weights > _NEGLIGIBLE * weights.max(1, keepdims=True)).any(0))
     j, ways = j[kept[0] : kept[-1] + 1], ways[kept[0] : kept[-1] + 1]
     length, points = next((length, points) for most, length, points in _PATHS if n < most)
-    scale = (_STRETCH / np.sqrt(curvature))[:, None]
-    u = (np.arange(points) + 0.5) * length / points
-    side = np.where(d >= 0, -1.0, 1.0)[:, None]
-    p = tilt[:, None] + side * scale * math.sin(_BEND) * (np.cosh(u) - 1) + 1j * scale * math.cos(_BEND) * np.sinh(u)
-    speed = side * scale * math.sin(_BEND) * np.sinh(u) + 1j * scale * math.cos(_BEND) * np.cosh(u)
+    p, speed, step = hyperbola(tilt, curvature, length, points, np.where(d >= 0, -1.0, 1.0)[:, None])
     start = _logarithms(n, j, ways, tilt, d).max(1)
     below, above = log_m(p, d[:, None]), log_m(-p, -d[:, None])
     body = np.zeros_like(p)
@@ -65,7 +59,7 @@ def _few(n: int, m: int, d: Array) -> Array:
     value = (body * speed).imag.sum(-1)
     # where the probability underflows, the sum may lose its sign: the result is nan, and no table contains it
     with np.errstate(invalid="ignore"):
-        return np.asarray(start + np.log(math.sqrt(2 * n / math.pi) * length / points * value))
+        return np.asarray(start + np.log(math.sqrt(2 * n / math.pi) * step * value))
 
 
 def _logarithms(n: int, j: NDArray[np.intp], ways: Array, p: Array, d: Array) -> Array:
@@ -99,7 +93,7 @@ def _crossing_point(n: int, j: NDArray[np.intp], ways: Array, d: Array) -> tuple
 
 
 @dataclass(frozen=True)
-class OrderLaw:
+class OrderLaw(TwoTails):
     """The law of T_k - Xbar, the k-th smallest of n values minus their mean, 1 < k < n."""
 
     n: int
@@ -123,14 +117,7 @@ class OrderLaw:
     @cached_property
     def steps(self) -> Array:
         """Points between which both tails change by factors of at most e^8, down to the least float; and 0, a kink."""
-        out = [np.zeros(1)]
-        for table in (self._low, self._high):
-            ends = table.breaks
-            grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, 17)]))
-            values = table.poly(grid)[..., 0]
-            order = np.argsort(values)
-            out.append(np.interp(np.arange(-744.0, 0.0, 8.0), values[order], grid[order]))
-        return np.unique(np.concatenate(out))
+        return np.unique(np.concatenate([[0.0], *(level_points(table, 17) for table in (self._low, self._high))]))
 
     def log_tails(self, d: ArrayLike) -> tuple[Array, Array]:
         """log P(T <= d) where d is below the centre and log P(T > d) where it is above; -inf elsewhere."""
@@ -146,10 +133,8 @@ class OrderLaw:
         for c in (self.centre - 1 / math.sqrt(n), self.centre, self.centre + 1 / math.sqrt(n)):
             ends = np.union1d(np.linspace(-8.6, 8.6, 33) / math.sqrt(n), [c, c - self.centre])
             x, weight = gauss_nodes(ends[:-1], ends[1:], 24)
-            low, high = self.log_tails(c - x)
-            below = np.where(c - x <= self.centre, np.exp(low), -np.expm1(high))
             density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
-            defect = abs(float((weight * density * below).sum()) - float(bdtrc(k - 1, n, ndtr(c))))
+            defect = abs(float((weight * density * self.cdf(c - x)).sum()) - float(bdtrc(k - 1, n, ndtr(c))))
             if not defect <= _IDENTITY_TOL:
                 raise ArithmeticError(
                     f"n = {n} gives a law of the {k}-th smallest value that misses P(value <= {c:.6g}) by {defect:.1e}"

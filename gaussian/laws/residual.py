@@ -52,8 +52,40 @@ def max_residual_support(n: int) -> float:
     return 0.0 if _checks.count("n", n) == 1 else float(-ndtri(1e-17 / n) * math.sqrt((n - 1) / n))
 
 
+class TwoTails:
+    """A law of which `log_tails` gives the smaller tail: log P(D <= d) up to the centre, log P(D > d) beyond it."""
+
+    @property
+    def centre(self) -> float:
+        """A point near the median."""
+        raise NotImplementedError
+
+    def log_tails(self, d: ArrayLike) -> tuple[Array, Array]:
+        """The logarithms of both; -inf of the one that is not the smaller."""
+        raise NotImplementedError
+
+    def cdf(self, d: ArrayLike) -> Array:
+        """P(D <= d), elementwise."""
+        low, high = self.log_tails(d)
+        return np.where(np.asarray(d, dtype=float) > self.centre, -expm1(high), np.exp(low))
+
+    def sf(self, d: ArrayLike) -> Array:
+        """P(D > d), elementwise."""
+        low, high = self.log_tails(d)
+        return np.where(np.asarray(d, dtype=float) > self.centre, np.exp(high), -expm1(low))
+
+
+def level_points(table: Piecewise, parts: int) -> Array:
+    """Points between which a tabulated logarithm changes by at most 8, down to that of the least float."""
+    ends = table.breaks
+    grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, parts)]))
+    values = table.poly(grid)[..., 0]
+    order = np.argsort(values)
+    return np.interp(np.arange(_LEAST, 0.0, 8.0), values[order], grid[order])
+
+
 @dataclass(frozen=True)
-class ResidualLaw:
+class ResidualLaw(TwoTails):
     """The law of D for n >= 3, tabulated."""
 
     n: int
@@ -83,14 +115,7 @@ class ResidualLaw:
     @cached_property
     def steps(self) -> Array:
         """Points between which both tails change by factors of at most e^8, down to the least float."""
-        out = []
-        for table, back in ((self._low, np.exp), (self._high, np.asarray)):
-            ends = table.breaks
-            grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, 33)]))
-            values = table.poly(grid)[..., 0]
-            order = np.argsort(values)
-            out.append(back(np.interp(np.arange(_LEAST, 0.0, 8.0), values[order], grid[order])))
-        return np.unique(np.concatenate(out))
+        return np.unique(np.concatenate([np.exp(level_points(self._low, 33)), level_points(self._high, 33)]))
 
     def log_cdf(self, d: Array) -> Array:
         """log P(D <= d) for 0 < d <= centre."""
@@ -106,7 +131,7 @@ class ResidualLaw:
         end = self._high.breaks[-1]
         return np.asarray(np.where(d > end, -math.inf, self._high.poly(np.minimum(d, end))[..., 0]))
 
-    def _tails(self, d: ArrayLike) -> tuple[Array, Array]:
+    def log_tails(self, d: ArrayLike) -> tuple[Array, Array]:
         """The smaller tail: log P(D <= d) and -inf below the centre, -inf and log P(D > d) above it."""
         d = np.asarray(d, dtype=float)
         low, high = np.full(d.shape, -math.inf), np.full(d.shape, -math.inf)
@@ -114,19 +139,9 @@ class ResidualLaw:
         low[left], high[right] = self.log_cdf(d[left]), self.log_sf(d[right])
         return low, high
 
-    def cdf(self, d: ArrayLike) -> Array:
-        """P(D <= d), elementwise."""
-        low, high = self._tails(d)
-        return np.where(np.asarray(d, dtype=float) > self.centre, -expm1(high), np.exp(low))
-
-    def sf(self, d: ArrayLike) -> Array:
-        """P(D > d), elementwise."""
-        low, high = self._tails(d)
-        return np.where(np.asarray(d, dtype=float) > self.centre, np.exp(high), -expm1(low))
-
     def density(self, d: Array) -> Array:
         """The density of D, from the slope of the table: about ten digits."""
-        low, high = self._tails(d)
+        low, high = self.log_tails(d)
         left, right = low > -math.inf, high > -math.inf
         out = np.zeros(d.shape)
         below, above = self._slopes

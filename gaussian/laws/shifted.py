@@ -18,9 +18,8 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, wofz
 
 from gaussian.arrays import Array
+from gaussian.laws.contour import hyperbola
 
-_BEND = 0.3
-_STRETCH = 1.5
 _LENGTH = 3.0
 # With bounds of at most 8.5 standard deviations a product of this many factors neither overflows nor vanishes.
 _GROUP = 6
@@ -65,11 +64,7 @@ def shifted_max_cdf(d: Array, shifts: Array, s: float, points: int) -> Array:
         root = math.sqrt(2)
         return np.maximum(ndtr(root * bounds[..., 0]) - ndtr(-root * bounds[..., 1]), 0.0)
     tilt, variance = _saddle(bounds)
-    scale = (_STRETCH / np.sqrt(variance))[..., None]
-    u = (np.arange(points) + 0.5) * _LENGTH / points
-    sine, cosine = math.sin(_BEND), math.cos(_BEND)
-    p = tilt[..., None] - scale * sine * (np.cosh(u) - 1) + 1j * scale * cosine * np.sinh(u)
-    speed = -scale * sine * np.sinh(u) + 1j * scale * cosine * np.cosh(u)
+    p, speed, step = hyperbola(tilt, variance, _LENGTH, points)
     # Bounds with a negative sum cannot all hold for values with zero sum.
     feasible = bounds.sum(-1) > 0
     exponent = p * bounds.sum(-1)[..., None] - 0.5 * (bounds**2).sum(-1)[..., None]
@@ -82,7 +77,7 @@ def shifted_max_cdf(d: Array, shifts: Array, s: float, points: int) -> Array:
             factors = np.ones_like(p)
     product = np.exp(np.where(feasible[..., None], exponent, -math.inf)) * speed
     # The path is symmetric about the real axis: twice the upper half.
-    value = math.sqrt(n / (2 * math.pi)) * 2 * (_LENGTH / points) * product.imag.sum(-1)
+    value = math.sqrt(n / (2 * math.pi)) * 2 * step * product.imag.sum(-1)
     return np.clip(value, 0.0, 1.0)
 
 

@@ -107,11 +107,7 @@ class StatisticLaw:
             return np.stack([np.full(x.shape, below), np.full(x.shape, above)])
         if self._order:
             law = order_law(self.n, self._order)
-            low, high = law.log_tails(c - x)
-            left = c - x <= law.centre
-            return np.stack(
-                [np.where(left, np.exp(low), -np.expm1(high)), np.where(left, -np.expm1(low), np.exp(high))]
-            )
+            return np.stack([law.cdf(c - x), law.sf(c - x)])
         # the median of an even number: V = M - xbar is symmetric about 0
         density = deviation_density(self.n)
         tail = np.clip(density.below(-np.abs(c - x))[0], 0.0, 0.5)

@@ -16,23 +16,7 @@ from gaussian.arrays import Array
 
 
 def uniforms(shape: tuple[int, ...], generator: np.random.Generator | Random | int | None = None) -> Array:
-    """Independent uniform numbers in [0, 1), multiples of 2^-53.
-
-    Args:
-        shape: shape of the array.
-        generator: a numpy Generator, a random.Random or a seed, for reproducible numbers; None for the secure source.
-
-    Returns:
-        The array.
-
-    Raises:
-        InputError: generator is something else.
-
-    >>> uniforms((2, 3)).shape
-    (2, 3)
-    >>> bool((uniforms((4,), 1) == uniforms((4,), 1)).all())
-    True
-    """
+    """Independent uniform numbers in [0, 1), multiples of 2^-53; a generator or a seed makes them reproducible."""
     if generator is None:
         size = int(np.prod(shape, dtype=np.int64))
         integers = np.frombuffer(secrets.token_bytes(8 * size), dtype=np.uint64).reshape(shape)

@@ -17,20 +17,47 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp.rational import InputError, number
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate
+from gaussian.eves import cell_words, questions
 from gaussian.model import Eve, GaussianModel, standard_form
-from gaussian.optimum.cells import cell_law, cell_names
+from gaussian.optimum.cells import cell_law
 from gaussian.optimum.closed_forms import applicable_theorem
 from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
 from gaussian.optimum.regions import DataRegion, describe_rule, rule_regions
-from gaussian.optimum.rules import BracketRule, Simulation
+from gaussian.optimum.rules import BracketRule
 from gaussian.releases import NAMES, OneBit
 from gaussian.tables import TableRow, table
 from gaussian.tuning import optimise
 
 
+class AttainedBracket:
+    """lower <= inf R_A <= upper, and the rule that attains upper."""
+
+    lower: float
+    upper: float
+    rule: Any
+
+    @property
+    def width(self) -> float:
+        """upper - lower, which includes the errors of both."""
+        return self.upper - self.lower
+
+    @property
+    def mechanism(self) -> Any:
+        """The mechanism that attains upper, which is Alice's rule."""
+        return self.rule
+
+    def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:
+        """What is released for each data set, from the secure source unless a generator or a seed is given."""
+        return self.rule.release(x, generator)
+
+    def simulate(self, size: int = 1_000_000, seed: int = 0) -> Any:
+        """Out-of-sample risks of the rule when Bob and Eve reply with their Bayes decisions."""
+        return self.rule.simulate(size, seed)
+
+
 @dataclass(frozen=True, eq=False)
-class Bracket:
+class Bracket(AttainedBracket):
     """The optimum of R_A = R_B - lam R_E over all mechanisms, proved to lie in [lower, upper].
 
     If price < lam, Eve errs as often as without a release, and a larger lam has the same optimal rule.
@@ -79,24 +106,10 @@ class Bracket:
         bounds = f"{self.lower:.7f} <= R_A <= {self.upper:.7f}"
         return f"<Bracket: {bounds} at lam = {self.lam:.6g}, {self.describe()}>"
 
-    @property
-    def width(self) -> float:
-        """upper - lower, which includes the errors of both."""
-        return self.upper - self.lower
-
     @cached_property
     def rule(self) -> BracketRule:
         """Alice's rule: a function from data to the probability of releasing 1."""
         return BracketRule.from_thresholds(self.model, self.adversary, self.thresholds)
-
-    @property
-    def mechanism(self) -> BracketRule:
-        """The mechanism that attains upper, which is Alice's rule."""
-        return self.rule
-
-    def release(self, x: ArrayLike, generator: np.random.Generator | int | None = None) -> NDArray[np.int64]:
-        """The signal of each data set, drawn from the secure source unless a generator or a seed is given."""
-        return self.rule.release(x, generator)
 
     @cached_property
     def regions(self) -> tuple[DataRegion, ...]:
@@ -106,10 +119,6 @@ class Bracket:
     def describe(self) -> str:
         """The rule in one sentence."""
         return describe_rule(self.model, self.adversary, self.thresholds.tolist())
-
-    def simulate(self, size: int = 1_000_000, seed: int = 0) -> Simulation:
-        """Out-of-sample risks of the rule when Bob and Eve reply with their Bayes decisions."""
-        return self.rule.simulate(size, seed)
 
     @cached_property
     def best_parametric(self) -> TableRow:
@@ -134,7 +143,7 @@ class Bracket:
             "best_parametric": self.best_parametric.document(),
             "description": self.describe(),
             "regions": [region.document() for region in self.regions],
-            "cells": list(cell_names(self.adversary)),
+            "cells": list(cell_words(questions(self.adversary))),
             "u": self.u.tolist(),
             "price": self.price,
             "theorem": self.theorem,
@@ -142,25 +151,7 @@ class Bracket:
 
 
 def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
-    """Bracket the least R_A over all mechanisms.
-
-    Args:
-        model: the Gaussian model.
-        eve: what Eve tests.
-        lam: a non-negative number (float, integer, fraction, or a string such as "1/3"), or "calibrated".
-
-    Returns:
-        The bounds, the rule that attains the upper one, and the dual solution that proves the lower one.
-
-    Raises:
-        ValueError: lam is neither such a number nor "calibrated", or it is "calibrated" and Eve's risk is 0 under every
-            release, or Eve's events are not cells given the mean.
-        ArithmeticError: the bounds contradict each other, so that nothing is proved.
-
-    >>> from gaussian import GaussianModel, MeanEve
-    >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
-    <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
-    """
+    """`discretise.bracket` of a Gaussian model whose Eves reduce to one statistic."""
     calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
     form = standard_form(model, eve)
     law = cell_law(form.model, form.eve)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from gaussian.arrays import Array
-from gaussian.eves import Eve, betting_weights, cell_words, questions
+from gaussian.eves import Eve, betting_weights, questions
 from gaussian.laws.mean import normal_density
 from gaussian.laws.statistics import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 from gaussian.model import GaussianModel
@@ -34,16 +34,6 @@ _ORDERS = (14, 18)
 _WHOLE = 1 - 2e-15
 
 
-def cell_names(eve: Eve) -> tuple[str, ...]:
-    """The cells in words, in the order of `gaussian.eve_cells`."""
-    return cell_words(eve)
-
-
-def cell_supports(n: int, eve: Eve) -> tuple[tuple[float, float], ...]:
-    """The interval of xbar on which each cell has a density: the maximum is at least the mean, equal to it if n = 1."""
-    return cell_ranges(n, eve)
-
-
 @dataclass(frozen=True)
 class CellLaw:
     """Joint masses of theta > c_B, cell and half-lines of xbar; arrays are indexed [theta > c_B, cell, point]."""
@@ -54,7 +44,7 @@ class CellLaw:
 
     @cached_property
     def supports(self) -> tuple[tuple[float, float], ...]:
-        return cell_supports(self.model.n, self.eve)
+        return cell_ranges(self.model.n, self.eve)
 
     @property
     def count(self) -> int:
@@ -166,27 +156,17 @@ class CellLaw:
         """b_s and a_s, shape (signal, cell): the masses of each cell at Bob's two decisions on the full data."""
         return self.split(np.full(self.count, self.centre)).sum(1)
 
-    def quantile_above(self, cell: int, mass: float) -> float:
-        """The t beyond which the cell has the given mass: an end of its support if that is nothing or everything."""
-        low, high = self.supports[cell]
-        steps = self._sums[1][:, cell].sum(0)
+    def quantile(self, signal: int, cell: int, mass: float) -> float:
+        """The t beyond which (signal 1) or up to which (0) a cell has this mass, an end of its support if 0 or all."""
+        nothing, everything = self.supports[cell][:: -1 if signal else 1]
+        steps, side = self._sums[signal][:, cell].sum(0), self.above if signal else self.below
         if mass <= 0:
-            return high
-        if mass >= _WHOLE * steps[0]:
-            return low
-        panel = int(np.searchsorted(-steps, -mass, "right")) - 1
-        return self._root(panel, lambda t: float(self.above(np.array([t]))[:, cell].sum()) - mass)
-
-    def quantile_below(self, cell: int, mass: float) -> float:
-        """The t up to which the cell has the given mass."""
-        low, high = self.supports[cell]
-        steps = self._sums[0][:, cell].sum(0)
-        if mass <= 0:
-            return low
-        if mass >= _WHOLE * steps[-1]:
-            return high
-        panel = int(np.searchsorted(steps, mass, "right")) - 1
-        return self._root(panel, lambda t: float(self.below(np.array([t]))[:, cell].sum()) - mass)
+            return nothing
+        if mass >= _WHOLE * steps.max():
+            return everything
+        turned = -1.0 if signal else 1.0  # masses beyond t fall with t
+        panel = int(np.searchsorted(turned * steps, turned * mass, "right")) - 1
+        return self._root(panel, lambda t: float(side(np.array([t]))[:, cell].sum()) - mass)
 
     def _root(self, panel: int, gap: Callable[[float], float]) -> float:
         low, high = float(self.breaks[panel]), float(self.breaks[panel + 1])

@@ -39,25 +39,7 @@ class GaussianFrontier:
 
 
 def attainable_frontier(model: GaussianModel, eve: Eve, count: int = 14) -> GaussianFrontier:
-    """The frontier of all mechanisms, proved up to a gap.
-
-    Args:
-        model: the Gaussian model.
-        eve: what Eve tests.
-        count: brackets to compute, at least 2.
-
-    Returns:
-        The brackets and the gap.
-
-    Raises:
-        ValueError: Eve's risk is 0 under every release, or her events are not cells given the mean.
-
-    >>> from gaussian import GaussianModel, MeanEve
-    >>> model = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
-    >>> found = attainable_frontier(model, MeanEve(0.5), 6)
-    >>> len(found.brackets), found.gap < 0.01
-    (6, True)
-    """
+    """The frontier of all mechanisms from at most `count` brackets, at least 2, proved up to a gap."""
     found = [bracket(model, eve, 0.0), bracket(model, eve, _LARGEST * calibrate(model, eve))]
     while len(found) < count:
         gaps = [_tie(left, right) for left, right in pairwise(found)]

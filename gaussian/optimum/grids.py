@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from bap_lp.arguments import whole_number
 from bap_lp.model.problem import Problem
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.eves import betting_weights
+from gaussian.eves import betting_weights, cell_words, questions
 from gaussian.model import Eve, GaussianModel, standard_form
-from gaussian.optimum.cells import cell_law, cell_names
+from gaussian.optimum.cells import cell_law
 from gaussian.optimum.rules import BracketRule
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class GridProblem(Problem):
         prior = totals[interval, cell]
         bob = (masses[:, cell, interval] / prior).T[:, ::-1]  # deciding 0 is wrong when theta > c_B
         bob = np.clip(bob, 0.0, 1.0) * np.array(model.bob_loss)
-        names = cell_names(eve)
+        names = cell_words(questions(eve))
         ends = [_ends(low, high, k) for k, (low, high) in enumerate(pairwise(edges.tolist()))]
         super().__init__(
             prior / prior.sum(),
@@ -105,8 +106,7 @@ def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | No
     form = standard_form(model, eve)
     law = cell_law(form.model, form.eve)
     if edges is None:
-        if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or cells < 1:
-            raise InputError("cells", cells, "must be an integer >= 1")
+        cells = whole_number("cells", cells, 1)
         points = model.prior_mean + model.xbar_sd * ndtri(np.arange(1, cells) / cells)
     else:
         points = np.asarray(edges, dtype=float).ravel()
@@ -158,8 +158,7 @@ def refine(solution: Solution, parts: int = 16) -> GridProblem:
     >>> f"{coarse.value:.5f} {fine.value:.5f}"
     '-0.14315 -0.14331'
     """
-    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 2:
-        raise InputError("parts", parts, "must be an integer >= 2")
+    parts = whole_number("parts", parts, 2)
     problem, q = _channel(solution)
     marked = np.zeros(len(problem.edges) - 1, dtype=bool)
     for s in range(problem.cell.max() + 1):
@@ -202,7 +201,7 @@ def grid_rule(solution: Solution) -> BracketRule:
     """
     problem, q = _channel(solution)
     edges, probabilities = problem.edges[1:-1], []
-    for s in range(len(cell_names(problem.eve))):
+    for s in range(len(cell_words(questions(problem.eve)))):
         row = np.zeros(len(edges) + 1)
         here = problem.cell == s
         row[problem.interval[here]] = q[here]

@@ -48,7 +48,7 @@ class _Costs:
 
     def threshold(self, signal: int, cell: int, nu: float) -> float:
         mass = nu / float(self.law.weights[cell])
-        return self.law.quantile_above(cell, mass) if signal else self.law.quantile_below(cell, mass)
+        return self.law.quantile(signal, cell, mass)
 
     def terms(self, signal: int, nu: float, jump: bool = True) -> Array:
         """The terms of f_i'(nu), or of f_i'(nu+) if jump: the term of a cell wholly beyond t_B jumps at nu = 0."""

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gaussian.eves import MinEve, ThresholdEve, questions
-from gaussian.laws.statistics import statistic_law
+from gaussian.laws.statistics import cell_ranges, statistic_law
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, standard_form
-from gaussian.optimum.cells import cell_supports
 
 XbarInterval = tuple[float, float]
 _LINE: list[XbarInterval] = [(-math.inf, math.inf)]
@@ -82,7 +81,7 @@ def _by_mean(n: int, question: ThresholdEve) -> bool:
 def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> list[list[XbarInterval]]:
     """The values of xbar that release 1: one union of intervals, or one for T <= c and one for T > c."""
     form = standard_form(model, eve)
-    ends = [form.back(support).tolist() for support in cell_supports(form.model.n, form.eve)]
+    ends = [form.back(support).tolist() for support in cell_ranges(form.model.n, form.eve)]
     supports = [(float(low), float(high)) for low, high in ends]
     asked, split = questions(eve), _split(model, eve)
     groups: list[list[int]] = [list(range(len(supports)))]
@@ -144,13 +143,15 @@ def rule_regions(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) ->
     return tuple(out)
 
 
-def _means(parts: list[XbarInterval], nested: bool = False) -> str:
-    def one(low: float, high: float) -> str:
-        if low == -math.inf:
-            return f"xbar <= {high:.6g}"
-        return f"xbar > {low:.6g}" if high == math.inf else f"{low:.6g} < xbar <= {high:.6g}"
+def interval_words(name: str, low: float, high: float) -> str:
+    """Where a number called `name` is above low and at most high."""
+    if low == -math.inf:
+        return f"any {name}" if high == math.inf else f"{name} <= {high:.6g}"
+    return f"{name} > {low:.6g}" if high == math.inf else f"{low:.6g} < {name} <= {high:.6g}"
 
-    text = " or ".join(one(*part) for part in parts)
+
+def _means(parts: list[XbarInterval], nested: bool = False) -> str:
+    text = " or ".join(interval_words("xbar", *part) for part in parts)
     return f"({text})" if nested and len(parts) > 1 else text
 
 

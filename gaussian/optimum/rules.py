@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bap_lp.arguments import whole_number
 from bap_lp.model.risks import Risks
 from bap_lp.rational import InputError
 from gaussian.arrays import Array
-from gaussian.eves import cell_index
+from gaussian.eves import cell_index, questions
 from gaussian.model import Eve, GaussianModel, StandardForm, gaussian_draws, standard_form
 from gaussian.numerics.masses import joint_replies, joint_risks
 from gaussian.numerics.uniforms import uniforms
@@ -61,7 +62,7 @@ class BracketRule:
     def __call__(self, x: ArrayLike) -> Array:
         """The probability of releasing 1 for each data set; the last axis of x holds the n values of a data set."""
         data = _data(x, self.model.n)
-        xbar, cell = data.mean(-1), cell_index(self.eve, data)
+        xbar, cell = data.mean(-1), cell_index(questions(self.eve), data)
         out = np.empty(xbar.shape)
         for s, (edges, probabilities) in enumerate(zip(self.edges, self.probabilities, strict=True)):
             here = cell == s
@@ -105,8 +106,7 @@ class BracketRule:
 
     def simulate(self, size: int, seed: int = 0) -> Simulation:
         """Draw parameters, data and signals, and count how often Bob's and Eve's replies are wrong."""
-        if isinstance(size, bool) or not isinstance(size, int) or size < 2:
-            raise InputError("size", size, "must be an integer >= 2")
+        size = whole_number("size", size, 2)
         generator = np.random.default_rng(seed)
         bob_reply, eve_bet = self.replies()
         miss, alarm = self.model.bob_loss
@@ -117,7 +117,7 @@ class BracketRule:
             draws = min(_BLOCK, size - start)
             theta, x = gaussian_draws(self.model, generator, draws)
             signal = self.release(x, generator)
-            true, cell = theta > self.model.bob_threshold, cell_index(self.eve, x)
+            true, cell = theta > self.model.bob_threshold, cell_index(questions(self.eve), x)
             bob_wrong, eve_wrong = bob_reply[signal] != true, eve_bet[signal] == cell
             np.add.at(counts, (bob_wrong.astype(int), eve_wrong.astype(int)), 1)
             losses = np.stack([np.ones(draws), bob_wrong * np.where(true, miss, alarm), eve_wrong * weights[cell]])
@@ -125,8 +125,56 @@ class BracketRule:
         return Simulation(size, seed, counts / size, moments / size)
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
+class SimulatedRisks:
+    """Risks of a simulation of `size` data sets, from the second moments of (1, Bob's loss, Eve's loss)."""
+
+    size: int
+    moments: Array
+
+    def _second(self) -> Array:
+        return self.moments
+
+    def __repr__(self) -> str:
+        risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
+        return f"<{type(self).__name__}: {self.size} samples, {risks}>"
+
+    @property
+    def bob(self) -> float:
+        """R_B in the sample."""
+        return float(self._second()[0, 1])
+
+    @property
+    def eve(self) -> float:
+        """R_E in the sample."""
+        return float(self._second()[0, 2])
+
+    def alice(self, lam: float) -> float:
+        """R_A = R_B - lam R_E in the sample."""
+        return self.bob - lam * self.eve
+
+    def _error(self, bob: float, eve: float) -> float:
+        """Standard error of the mean of bob times Bob's loss plus eve times Eve's loss."""
+        direction, moments = np.array([0.0, bob, eve]), self._second()
+        variance = float(direction @ moments @ direction) - float(moments[0] @ direction) ** 2
+        return math.sqrt(max(variance, 0.0) / self.size)
+
+    @property
+    def bob_error(self) -> float:
+        """Standard error of R_B."""
+        return self._error(1.0, 0.0)
+
+    @property
+    def eve_error(self) -> float:
+        """Standard error of R_E."""
+        return self._error(0.0, 1.0)
+
+    def alice_error(self, lam: float) -> float:
+        """Standard error of R_A, from the joint moments of the two losses."""
+        return self._error(1.0, -lam)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(SimulatedRisks):
     """Frequencies of (Bob wrong, Eve wrong) in simulated data, and second moments of (1, Bob's loss, Eve's loss).
 
     Attributes:
@@ -147,44 +195,6 @@ class Simulation:
     seed: int
     frequencies: Array
     moments: Array
-
-    def __repr__(self) -> str:
-        risks = f"R_B = {self.bob:.6f} +- {self.bob_error:.6f}, R_E = {self.eve:.6f} +- {self.eve_error:.6f}"
-        return f"<Simulation: {self.size} samples, {risks}>"
-
-    @property
-    def bob(self) -> float:
-        """R_B in the sample."""
-        return float(self.moments[0, 1])
-
-    @property
-    def eve(self) -> float:
-        """R_E in the sample."""
-        return float(self.moments[0, 2])
-
-    def alice(self, lam: float) -> float:
-        """R_A = R_B - lam R_E in the sample."""
-        return self.bob - lam * self.eve
-
-    def _error(self, bob: float, eve: float) -> float:
-        """Standard error of the mean of bob times Bob's loss plus eve times Eve's loss."""
-        direction = np.array([0.0, bob, eve])
-        variance = float(direction @ self.moments @ direction) - float(self.moments[0] @ direction) ** 2
-        return math.sqrt(max(variance, 0.0) / self.size)
-
-    @property
-    def bob_error(self) -> float:
-        """Standard error of R_B."""
-        return self._error(1.0, 0.0)
-
-    @property
-    def eve_error(self) -> float:
-        """Standard error of R_E."""
-        return self._error(0.0, 1.0)
-
-    def alice_error(self, lam: float) -> float:
-        """Standard error of R_A, from the joint moments of the two losses."""
-        return self._error(1.0, -lam)
 
 
 def _data(x: ArrayLike, n: int) -> Array:

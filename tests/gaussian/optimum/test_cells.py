@@ -10,7 +10,8 @@ import pytest
 from gaussian_cases import draw_data
 
 from gaussian import BothEves, GaussianModel, MaxEve, MeanEve, max_exceedance
-from gaussian.optimum.cells import cell_law, cell_supports
+from gaussian.laws.statistics import cell_ranges
+from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
 
 
@@ -31,12 +32,12 @@ def test_the_quantiles_invert_the_masses() -> None:
     for eve in (MeanEve(0.3), MaxEve(1.2), BothEves(0.3, 1.2)):
         law = cell_law(PAPER, eve)
         masses = law.split(np.zeros(law.count)).sum((0, 1))
-        for s, (low, high) in enumerate(cell_supports(5, eve)):
-            assert law.quantile_above(s, 0.0) == high
-            assert law.quantile_below(s, 0.0) == low
-            assert law.quantile_above(s, masses[s]) == low
+        for s, (low, high) in enumerate(cell_ranges(5, eve)):
+            assert law.quantile(1, s, 0.0) == high
+            assert law.quantile(0, s, 0.0) == low
+            assert law.quantile(1, s, masses[s]) == low
             for share in (1e-9, 0.2, 0.7):
-                up, down = law.quantile_above(s, share * masses[s]), law.quantile_below(s, share * masses[s])
+                up, down = law.quantile(1, s, share * masses[s]), law.quantile(0, s, share * masses[s])
                 assert law.above(np.array([up]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
                 assert law.below(np.array([down]))[:, s].sum() == pytest.approx(share * masses[s], rel=1e-12)
 

@@ -29,7 +29,6 @@ _AGENT = {
     "required": ["loss"],
     "properties": {name: {} for name in ("name", "loss", "thresholds", "over", "under", "decisions", "weight")},
 }
-_LAW = {"type": "object", "properties": {}}
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["prior", "likelihood", "bob", "eve"],

@@ -56,7 +56,7 @@ HEAVY = (
     "sympy",
     "pandas",
 )
-LIGHT = ("bap_lp.rational", "bap_lp.model", "bap_lp.plots", "bap_lp.clock")
+LIGHT = ("bap_lp.arguments", "bap_lp.rational", "bap_lp.model", "bap_lp.plots", "bap_lp.clock")
 
 
 def files(*packages: str) -> list[Path]:

@@ -233,7 +233,7 @@ def _over_epsilon(
     if as_json:
         outputs.print_json(epsilon_document(found))
     else:
-        _show_epsilon(loaded, found, inputs.choice(loaded, lam))
+        _show_epsilon(found, inputs.choice(loaded, lam))
 
 
 def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
     }
 
 
-def _show_epsilon(loaded: ProblemFile, path: EpsilonPath, choice: str) -> None:
+def _show_epsilon(path: EpsilonPath, choice: str) -> None:
     out = console()
     heading(out, path.problem, path.exact)
     say(out, f"{equals('lambda', path.lam)}, {choice}")

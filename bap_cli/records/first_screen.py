@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.report.sign import fingerprint, origin
+from bap_cli.report.sign import fingerprint, is_zero_one, origin
 from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import clean, counted, equals, listed, person
 from bap_lp.rational import floats
@@ -68,8 +68,7 @@ def _figure(value: Any, public: bool) -> str:
 
 def counts_wrong(loss: Any) -> bool:
     """Whether the risk of this loss is the probability of a wrong guess."""
-    table = floats(loss)
-    return bool(((table == 0) | (table == 1)).all() and (table == 0).any(axis=1).all() and (table == 1).any())
+    return is_zero_one(floats(loss))
 
 
 def _verdict(solution: StudySolution) -> str:

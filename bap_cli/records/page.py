@@ -78,7 +78,7 @@ def report_page(
         _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
         _attack(solution, audit, public),
-        _alternatives(comparison, public),
+        _alternatives(comparison),
         _disclosure(audit, verdict, threshold, public),
         _mechanism(solution, threshold, public),
         _proof(solution, public),
@@ -210,7 +210,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
     return _section("Who attacks, and what she learns", *parts)
 
 
-def _alternatives(comparison: ReleaseComparison, public: bool) -> str:
+def _alternatives(comparison: ReleaseComparison) -> str:
     grid = comparison._grid()
     rows = []
     for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):

@@ -68,8 +68,13 @@ def counts_errors(problem: Problem, agent: Agent, bob: bool) -> bool:
         return False
     live = _counted(problem, agent)
     if ((live == 0) | (live == 1)).all():
-        return bool((live == 0).any(axis=1).all() and (live == 1).any())
+        return is_zero_one(live)
     return bob and problem.theta is not None and _names_theta(live, problem.theta.posterior[np.asarray(problem.p) > 0])
+
+
+def is_zero_one(loss: Array) -> bool:
+    """Whether a loss is 0 for what is right, which every row has, and 1 for what is wrong."""
+    return bool(((loss == 0) | (loss == 1)).all() and (loss == 0).any(axis=1).all() and (loss == 1).any())
 
 
 def _names_theta(loss: Array, posterior: Array) -> bool:

@@ -248,7 +248,7 @@ def _judge(problem: SampledProblem, u: Array, lam: float, size: int, seed: int, 
         # an exact B is the mean of Bob's loss over theta given the data, with the same mean and less variance
         bob = (B if exact else lost)[np.arange(count), chosen]
         sums.add(chosen, bob, E, value.min(axis=1), B - lost)
-    return _ends(problem, sums, lam, level, span)
+    return _ends(problem, sums, level, span)
 
 
 def _losses(problem: SampledProblem, fresh: Draws, rng: np.random.Generator) -> tuple[Array, Array, Array]:
@@ -256,7 +256,7 @@ def _losses(problem: SampledProblem, fresh: Draws, rng: np.random.Generator) -> 
     return B, problem.eve_losses(fresh.target), problem.bob_losses(fresh.theta)
 
 
-def _ends(problem: SampledProblem, sums: _Sums, lam: float, level: float, span: float | None) -> _Judged:
+def _ends(problem: SampledProblem, sums: _Sums, level: float, span: float | None) -> _Judged:
     n, delta = sums.n, (1 - level) / 3
     unbiased = problem.posterior_loss is not None or problem.posterior_draws is not None
     if unbiased:

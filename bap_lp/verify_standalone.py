@@ -87,45 +87,6 @@ def shown(v):
     return f"{float(v):.9g}" if abs(v) < 2**1000 else "a number too large for floats"
 
 
-# ---- effort: the unit is an operation with short fractions. To add a fraction of m digits to a sum of d digits takes
-# d m / 32000 more; d is at most what all denominators have in common, and m the mean length of the numbers in the table
-# where it is largest.
-
-EFFORT = Record(left=0, unit=1)
-
-
-def spend(steps, unit=None):
-    EFFORT.left -= steps * (unit or EFFORT.unit)
-    need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
-
-
-def weigh(documents):
-    """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
-    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
-    EFFORT.left, EFFORT.unit = LIMITS["work"], 1
-    while todo:  # numbers in lists, by key; those outside of lists are used once, and labels are no numbers
-        key, node, depth = todo.pop()
-        need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
-        if type(node) is dict:
-            lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
-            todo += [(name if key != "levels" else key, item, depth + 1) for name, item in lists]
-        elif type(node) is list:
-            todo += [("law" if key == "secret" and type(item) is list else key, item, depth + 1) for item in node]
-        elif key not in LABELS:
-            found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
-            below = found and (found[1] or (key == "over" and node))
-            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
-            denominators |= {below} if below else set()
-    count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
-    if sum(map(len, denominators)) * digits > 32_000:
-        for q in denominators:
-            common = math.lcm(common, int(q)) if q.strip("0") else common
-            EFFORT.unit = 1 + common.bit_length() * 3 // 10 * digits // 32_000
-            if count * EFFORT.unit > LIMITS["work"]:
-                break
-    spend(count)
-
-
 # ---- reading: strict JSON, strict numbers
 
 
@@ -154,6 +115,11 @@ def listed(values, why, count=None):
     return values
 
 
+def many(rows):
+    need(type(rows) is list, "a condition must be a list")
+    return rows
+
+
 def number(v, low=None, high=None, long=False):
     if type(v) is str:
         v = v.strip(" \t\r\n")
@@ -180,17 +146,20 @@ def positions(values, most, why, count=None):
     return values
 
 
-def total(values):
-    """A sum in a balanced tree: few additions are of long fractions."""
-    values = list(values) or [F(0)]
-    while len(values) > 1:
-        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2 :]
-    return values[0]
-
-
 def texts(value):
     """A document as text: 1, 1.0 and true are different there."""
     return json.dumps(value, sort_keys=True)
+
+
+def labels(names, count):
+    need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
+    return names
+
+
+def floating(*values):
+    """Whether there is a float; epsilon does not count, which is exact if it is 0, however that is written."""
+    inside = lambda v: [w for k, w in v.items() if k != "epsilon"] if type(v) is dict else v
+    return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
 
 
 def table_of(rows, read, count=None, width=None):
@@ -230,23 +199,6 @@ def distribution(row, count=None, long=False):
     return values
 
 
-def labels(names, count):
-    need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
-    return names
-
-
-def joints(groups, by):
-    """A label per choice of one part per group; a part whose end could be mistaken is in quotes."""
-    quoted = lambda n: json.dumps(n, ensure_ascii=False) if n[0] == '"' or (n + by).index(by) < len(n) else n
-    return [by.join(map(quoted, names) if len(names) > 1 else names) for names in product(*groups)]
-
-
-def floating(*values):
-    """Whether there is a float; epsilon does not count, which is exact if it is 0, however that is written."""
-    inside = lambda v: [w for k, w in v.items() if k != "epsilon"] if type(v) is dict else v
-    return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
-
-
 def scaled(values, read=F):
     """Numbers over their sum."""
     values = [read(v) for v in values]
@@ -264,44 +216,142 @@ def rounded_up(v):
     return F(near if F(near) >= v else math.nextafter(near, math.inf))
 
 
-# ---- Eves who report probabilities
+def total(values):
+    """A sum in a balanced tree: few additions are of long fractions."""
+    values = list(values) or [F(0)]
+    while len(values) > 1:
+        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2 :]
+    return values[0]
 
-class Informant:
-    """An Eve who reports probabilities, at one value of what she knows; share: her weight times k(z|x)."""
 
-    def __init__(self, kind, secret, mass, share):
-        self.kind, self.share = kind, share
-        self.values = list(dict.fromkeys(a for a, m in zip(secret, mass) if m)) or ["none"]
-        place = {a: k for k, a in enumerate(self.values)}
-        self.where = [place[a] if m else None for a, m in zip(secret, mass)]
+def joints(groups, by):
+    """A label per choice of one part per group; a part whose end could be mistaken is in quotes."""
+    quoted = lambda n: json.dumps(n, ensure_ascii=False) if n[0] == '"' or (n + by).index(by) < len(n) else n
+    return [by.join(map(quoted, names) if len(names) > 1 else names) for names in product(*groups)]
 
-    def times(self, p):
-        """With shares multiplied by these numbers."""
-        own = copy.copy(self)
-        own.share = [m * v for m, v in zip(p, self.share)]
-        return own
 
-    def losses(self, shape, table):
-        """For every value the losses of all reports, rounded up."""
-        need(shape[1] == len(self.values), "the reports have another shape")
-        rows = [[table.get((j, a), F(0)) for a in range(shape[1])] for j in range(shape[0])]
-        spend(40 * shape[0] * shape[1])
-        if self.kind == "brier":
-            squares = [sum(r * r for r in row) for row in rows]
-            return [[1 - 2 * row[a] + square for row, square in zip(rows, squares)] for a in range(shape[1])]
-        need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
-        return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
+# ---- the program: its value at a channel, and the bound that multipliers prove
 
-    def masses(self, column):
-        m = [F(0)] * len(self.values)
-        for a, share, v in zip(self.where, self.share, column):
-            if a is not None and v:
-                m[a] += share * v
-        return m
 
-    def risk(self, column):
-        """Her least loss at a signal with these masses of the states, rounded down."""
-        return least_risk(self.kind, self.masses(column), lambda v: log_below(1 / v))
+class LoweredGame:
+    """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
+
+    `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
+    """
+
+    def __init__(self, mass, cost, worst=None):
+        self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
+        self.observers, self.rows, self.laws = {}, {}, {}
+
+    def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
+        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
+
+        scores: groups whose columns are only some of all reports, with who reports; they see the signal itself.
+        """
+        sees = range(self.signals) if sees is None else sees
+        losses = losses if type(losses) is dict else dict(enumerate(losses))
+        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores)
+
+    def value(self, q):
+        """What is minimised; refuses a channel that breaks a row or a law."""
+        rho, t, worst = [[m * v for v in row] for m, row in zip(self.mass, q)], {}, []
+        spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
+        for name, o in self.observers.items():
+            spend(self.signals * (o.groups[-1].stop + sum(map(len, o.losses.values()))))
+            sums = [[F(0)] * o.groups[-1].stop for _ in range(max(o.sees) + 1)]
+            for x, losses in o.losses.items():
+                for view, m in zip(o.sees, rho[x]):
+                    for j, v in losses if m else ():
+                        sums[view][j] += m * v
+            t[name] = [[min(row[g.start : g.stop]) for g in o.groups] for row in sums]
+            for g, reporter in o.scores:
+                for row, column in zip(t[name], zip(*rho)):
+                    row[g] = reporter.risk(column)
+        for name, rows in self.rows.items():
+            for entries, terms, rhs in rows:
+                side = sum(a * rho[x][s] for x, s, a in entries if rho[x][s]) - rhs
+                side -= sum(c * t[o][view][g] for o, view, g, c in terms)
+                need(side <= 0 or name == self.worst, f"the mechanism breaks {name}")
+                worst += [side] if name == self.worst else []
+        for name, law in self.laws.items():
+            need(law(q), f"the mechanism breaks {name}")
+        cost = sum(c * v for costs, row in zip(self.cost, rho) for c, v in zip(costs, row) if v)
+        heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
+        return cost - heard + max(worst, default=0)
+
+    def bound(self, dual, keep=None, allowed=None, void=False):
+        """What multipliers prove of channels that send only `keep`, and at x only those positions of it in allowed[x].
+
+        void: with cost and prices zero. A positive bound then proves that there is no such channel.
+        """
+        (replies, weights), whole = dual, keep is None
+        keep = range(self.signals) if whole else keep
+        place, charges, paid = {s: k for k, s in enumerate(keep)}, [{} for _ in self.mass], F(0)
+        need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
+        need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
+        sees = {name: o.sees if whole else range(len(keep)) for name, o in self.observers.items()}
+        price = {name: [[o.price * (not void)] * len(o.groups)] * (max(sees[name]) + 1)
+                 for name, o in self.observers.items()}  # fmt: skip
+        for name, (shape, own) in weights.items():
+            need(shape == (len(self.rows[name]),), f"the weights of {name} must be one per row")
+            need(all(w > 0 for w in own.values()), f"the weights of {name} must not be negative")
+            for (r,), w in own.items():
+                entries, terms, rhs = self.rows[name][r]
+                spend(len(entries) + len(terms))
+                for x, s, a in entries:
+                    if s in place:
+                        charges[x][place[s]] = charges[x].get(place[s], 0) + w * a
+                for o, view, g, c in terms:
+                    if view in place:
+                        goal = price[o][place[view]] = [*price[o][place[view]]]
+                        goal[g] += w * c
+                paid += w * rhs
+        share = sum(weights[self.worst][1].values()) if self.worst in weights else 0
+        need(self.worst is None or share == 1, "the weights of the worst cases must sum to one")
+        below = 1  # the common denominator of all replies
+        for name, o in self.observers.items():
+            (shape, u), good = replies[name], set()
+            need(shape == (len(price[name]), o.groups[-1].stop), f"the replies of {name} have another shape")
+            for own, goal in zip(u, price[name]):
+                if (id(own), id(goal)) not in good:  # several rows may be one object
+                    good.add((id(own), id(goal)))
+                    spend(o.groups[-1].stop)
+                    need(all(v > 0 for v in own.values()), f"the replies of {name} must not be negative")
+                    sums = [sum(own[j] for j in g if j in own) for g in o.groups]
+                    need(sums == goal, f"the replies of {name} do not sum to their price")
+                    below = math.lcm(below, *(v.denominator for v in own.values()))
+        heard = [[] for _ in self.mass]  # who hears a state: her losses, and her reply to every signal, times `below`
+        for name, o in self.observers.items():
+            rows = {id(own): own for own in replies[name][1]}
+            rows = {at: {j: v.numerator * (below // v.denominator) for j, v in own.items()} for at, own in rows.items()}
+            told = [rows[id(replies[name][1][view])] for view in sees[name]]
+            for x, losses in o.losses.items():
+                heard[x] += [(losses, told)] if losses else []
+        cost = [] if void else self.cost
+        least = (self.least(x, keep, cost, charges[x], heard[x], below, allowed) for x in range(len(self.mass)))
+        return total(map(F.__mul__, self.mass, least)) - paid
+
+    def least(self, x, keep, cost, charges, heard, below, allowed):
+        """min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s]), in integers over `unit`."""
+        spend(len(keep) * (1 + sum(1 + len(losses) for losses, _ in heard)))
+        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
+        unit = math.lcm(below * lost, *{v.denominator for v in (*charges.values(), *(cost[x] if cost else ()))})
+        whole = lambda v: v.numerator * (unit // v.denominator)
+        row = [whole(cost[x][s]) for s in keep] if cost else [0] * len(keep)
+        for losses, told in heard:
+            row = [*map(int.__sub__, row, answers(losses, told, lost, unit // (below * lost)))]
+        for s, v in charges.items():
+            row[s] += whole(v)
+        return F(min(row if allowed is None else [row[s] for s in allowed[x]]), unit)
+
+
+def answers(losses, told, lost, scale):
+    """u.losses for every signal, of integers u and losses times `lost`, times `scale`."""
+    losses, each = [(j, v.numerator * (lost // v.denominator) * scale) for j, v in losses], {}
+    for own in told:
+        if id(own) not in each:
+            each[id(own)] = sum(own[j] * v for j, v in losses if j in own)
+    return [each[id(own)] for own in told]
 
 
 # ---- the problem
@@ -451,266 +501,159 @@ class Game:
         return program
 
 
-# ---- reports of probabilities
+# ---- bundles: what a certificate proves of a mechanism
 
 
-def log_floor(q):
-    """floor(2^128 log q) of a fraction: log q = k log 2 + 2 atanh((y - 1)/(y + 1)), y = q / 2^k, in fixed point."""
-    need(q > 0, "a logarithm of a number that is not positive")
-    if q == 1:
-        return 0
-    bits, k = 192, q.numerator.bit_length() - q.denominator.bit_length()
-    y = q / F(2) ** k
-    k, y = (k + 1, y / 2) if 3 * y > 4 else (k - 1, y * 2) if 3 * y < 2 else (k, y)
-
-    def atanh(z):
-        """2^bits atanh(z) with an error of at most the number of terms, for abs(z) <= 1/3: each is cut off once."""
-        one = power = abs(z.numerator << bits) // z.denominator
-        square, total, n = one * one >> bits, 0, 0
-        while power:
-            total, power, n = total + power // (2 * n + 1), power * square >> bits, n + 1
-        return (total if z > 0 else -total), 2 * n + 2
-
-    while True:
-        spend(bits // 64)
-        (two, off), (rest, error) = atanh(F(1, 3)), atanh((y - 1) / (y + 1))
-        found, error = 2 * (k * two + rest), 2 * (abs(k) * off + error)
-        low, high = (found - error) >> (bits - 128), (found + error) >> (bits - 128)
-        if low == high:
-            return low
-        bits *= 2
+def kind_of(problem):
+    """What problem.json is about: "scenarios", "tiers", "priors", or one "release"."""
+    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
+    return kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
 
 
-def log_below(q):
-    """log q of a fraction, rounded down to a multiple of 2^-128."""
-    return F(log_floor(q), 2**128)
+def dual_of(document):
+    """Replies and weights, by name."""
+    replies, weights = document["replies"], document["weights"]
+    need(type(replies) is dict and type(weights) is dict, "replies and weights must be tables")
+    rows = {name: by_row(*proof_table(v, 2)) for name, v in replies.items()}
+    return rows, {name: proof_table(v, 1) for name, v in weights.items()}
 
 
-def least_risk(kind, masses, surprise):
-    """What an agent loses at best with these masses of the values; surprise(v) is -log v, rounded up or down."""
-    M = sum(masses)
-    if kind == "brier" or not M:
-        return M - sum(m * m for m in masses) / M if M else M
-    spend(40 * len(masses))
-    return sum(m * surprise(m / M) for m in masses if m)
+def proved(problem, mechanism, document, allow):
+    """What the certificate proves of the mechanism, in words, with value and bound."""
+    required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
+    kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
+    need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
+    floats, one = document["numbers"] == "floats", kind in ("release", "priors")
+    need(kind == "priors" or not {"priors", "listed", "witness"} & {*document}, "there is no set of priors")
+    read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
+    splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
+    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
+    need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
+    conditions = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts]
+    asked = [g.given_lam for g in games]
+    supposed = conditions[0] if one else conditions if any(conditions) else {}
+    need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
+
+    def stated(given, wanted=None):
+        """Numbers of the certificate, which must be those that problem.json asks for."""
+        found = [proof_number(v) for v in listed(given, "numbers of the certificate", wanted and len(wanted))]
+        need(not floats or found == [*map(rounded, found)], "a number of the certificate is no float")
+        need(wanted is None or found == [*map(read, wanted)], "it is about another lambda or other weights")
+        return found
+
+    lams = stated([document["lambda"]] if one else document["lambda"], [g.lam for g in games])
+    (value, gap), weights = stated([document["value"], document["gap"]]), []
+    need(("weights_of_tiers" in document) == (kind == "tiers"), "only tiers have weights")
+    if kind == "tiers":
+        asked = asked + listed(problem["weights"], "weights", len(games))
+        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
+        need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
+    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
+    covered = games[0].aligned and not other & demanded(conditions[0])
+    need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
+    release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
+    if kind == "priors":
+        release.lam = lams[0]
+        priors, rows = over_priors(release, problem["priors"], document)
+    together = None if one else several(kind, games, conditions, lams, weights)
+    program, names, exact = (release.program, release.names, release.exact) if one else together
+    need(floats or exact, "the certificate is exact and the problem is not")
+    need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
+    need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
+    cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
+    need(cases or "cases" not in document, "there are no cases")
+
+    keyed(mechanism, ["states", "signals", "channel"], ["name"])
+    need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
+    table = listed(mechanism["channel"], "channel", games[0].N)
+    own = labels(mechanism["signals"], len(listed(table[0], "channel")))
+    like = rounded if floating(table) else F
+    q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
+    plain = kind == "release" and release.free and not (games[0].reporting or games[0].scores)
+    finer = plain and not {*own} <= {*names}  # signals may also name what the Eves decide
+    told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
+    need({*own} <= {*told}, "the proof has no such signal")
+    for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
+        if row[s]:
+            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + row[s]
+    need(pooled == sent, "the mechanism is not the one that is proved")
+    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
+
+    channel = [[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])]
+    found = program.value(channel) + (games[0].excess(channel) if games[0].reporting else 0)
+    if kind == "priors":  # the first listed prior attains the value, or the value is an upper end
+        worst = games[0].free_program(release.S, lams[0], rows[0]).value(channel)
+        attained = read(worst) == value
+        found = worst if attained else value
+        need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
+        top = upper(games[0], priors, lams[0], channel, rows[0], found)
+        need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
+    need(kind == "release" or not (games[0].scores or games[0].more), "reports among several problems or priors")
+    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
+    need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
+    bound = program.bound(dual_of(document)) - games[0].added
+    if one and bound < found and release.few and (cases or release.pure):
+        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
+    if finer:
+        split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
+        need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
+    over = rounded_up(value - bound) if logs else found - bound
+    need(over <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
+    what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
+    within = f"within {shown(found - bound)} of " if found > bound else ""
+    return f"{what} {shown(found) if floats or logs else found} is {within}optimal", found, bound
 
 
-def simplices(corners, splits):
-    """The simplices of a subdivision in barycentric coordinates times 2^256, halved at the first longest edge."""
-    need(type(splits) is str and len(splits) <= 40_000, "a subdivision has too many steps")
-    todo, out = [([[(i == j) << 256 for j in range(corners)] for i in range(corners)], 0)], []
-    for step in splits:
-        need(todo and step in "s.", "a subdivision does not cover all reports once")
-        cell, depth = todo.pop()
-        if step == ".":
-            out.append([tuple(corner) for corner in cell])
-            continue
-        need(depth < 256 and corners > 1, "a subdivision halves a simplex too often")
-        edges = list(combinations(range(corners), 2))
-        far = lambda edge: sum((a - b) ** 2 for a, b in zip(cell[edge[0]], cell[edge[1]]))
-        i, j = max(edges, key=far)
-        middle = [(a + b) // 2 for a, b in zip(cell[i], cell[j])]
-        parts = [[middle if k == cut else corner for k, corner in enumerate(cell)] for cut in (j, i)]
-        todo += [(parts[1], depth + 1), (parts[0], depth + 1)]
-    need(not todo, "a subdivision does not cover all reports once")
-    return out
+# ---- folders
 
 
-def tangent_losses(bob, splits):
-    """c(x,v) plus the number of corners, which makes it positive, for every state and corner; names of the corners."""
-    rows = [*dict.fromkeys(map(tuple, bob.law))]
-    K = len(bob.values)
-    start = rows if len(rows) <= K else [[F(i == j) for j in range(K)] for i in range(K)]
-    n = bob.corners = len(start)
-    spend(len(splits) * n * K * (1 + len(rows)))
-    cells = simplices(n, splits)
-    report = {corner: [sum(F(w, 2**256) * own[k] for w, own in zip(corner, start)) for k in range(K)]
-              for corner in dict.fromkeys(corner for cell in cells for corner in cell)}
-    least = {}
-    for cell in cells:
-        corners = [report[corner] for corner in cell]
-        m = [sum(column) / n for column in zip(*corners)]
-        logs = [1 + F(log_floor(1 / v), 2**128) if v and bob.kind == "log" else F(0) for v in m]
-        square = sum(v * v for v in m)
-        for r, t in enumerate(rows):
-            constant = sum(a * b for a, b in zip(t, logs) if a)
-            for corner, v in zip(cell, corners):
-                if bob.kind == "log":
-                    found = constant - sum(a * b / c for a, b, c in zip(t, v, m) if a)
-                else:
-                    found = 1 - square + 2 * sum((c - a) * b for a, b, c in zip(t, v, m))
-                found = F(math.floor((found + n) * 2**96), 2**96)
-                least[r, corner] = min(found, least.get((r, corner), found))
-    index = {row: r for r, row in enumerate(rows)}
-    losses = [[least[index[tuple(row)], corner] for corner in report] for row in bob.law]
-    names = [f"report {k}" for k in range(len(report))]
-    for digits in (15, 12, 9, 6, 3):  # as many digits as tell a report from all others
-        words = [", ".join(f"{a} {float(v):.{digits}g}" for a, v in zip(bob.values, row)) for row in report.values()]
-        once = {word for word, count in Counter(words).items() if count == 1}
-        names = [word if word in once else old for word, old in zip(words, names)]
-    return losses, names
+def check(folder, allow_float=False):
+    """Why the bundle in `folder` is proved; raises Refused if it is not."""
+    place, digits = lambda name: os.path.join(folder, name), sys.get_int_max_str_digits()
+    records = os.path.isfile(place("study.json")) and not os.path.isfile(place("problem.json"))
+    names = FOLDER if records else ["problem.json", "mechanism.json", "certificate.json"]
+    try:
+        sys.set_int_max_str_digits(0)
+        manifest, documents = bound_files(place, names, RECORDS if records else FORMAT)
+        weigh(documents)
+        if records:
+            result, asked = proved_records(*documents, allow_float)
+        else:
+            problem, kind = documents[0], kind_of(documents[0])
+            (result, _, _), one = proved(*documents, allow_float), kind in ("release", "priors")
+            parts = [problem] if one else problem[kind]
+            lams, tables = ([part["alice"]["lambda"] for part in parts], [part.get("conditions", {}) for part in parts])
+            tables = tables[0] if one else tables if any(tables) else {}
+            asked = {"lambda": lams[0] if one else lams, "conditions": tables}
+        need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
+        return result
+    except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
+        raise Refused(f"cannot be read: {error}"[:300]) from None
+    except (TypeError, LookupError, AttributeError) as error:
+        raise Refused(f"its files do not belong together: {error}"[:300]) from None
+    finally:
+        sys.set_int_max_str_digits(digits)
 
 
-# ---- the program
-
-
-class LoweredGame:
-    """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
-
-    `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
-    """
-
-    def __init__(self, mass, cost, worst=None):
-        self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
-        self.observers, self.rows, self.laws = {}, {}, {}
-
-    def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
-        """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
-
-        scores: groups whose columns are only some of all reports, with who reports; they see the signal itself.
-        """
-        sees = range(self.signals) if sees is None else sees
-        losses = losses if type(losses) is dict else dict(enumerate(losses))
-        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores)
-
-    def value(self, q):
-        """What is minimised; refuses a channel that breaks a row or a law."""
-        rho, t, worst = [[m * v for v in row] for m, row in zip(self.mass, q)], {}, []
-        spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
-        for name, o in self.observers.items():
-            spend(self.signals * (o.groups[-1].stop + sum(map(len, o.losses.values()))))
-            sums = [[F(0)] * o.groups[-1].stop for _ in range(max(o.sees) + 1)]
-            for x, losses in o.losses.items():
-                for view, m in zip(o.sees, rho[x]):
-                    for j, v in losses if m else ():
-                        sums[view][j] += m * v
-            t[name] = [[min(row[g.start : g.stop]) for g in o.groups] for row in sums]
-            for g, reporter in o.scores:
-                for row, column in zip(t[name], zip(*rho)):
-                    row[g] = reporter.risk(column)
-        for name, rows in self.rows.items():
-            for entries, terms, rhs in rows:
-                side = sum(a * rho[x][s] for x, s, a in entries if rho[x][s]) - rhs
-                side -= sum(c * t[o][view][g] for o, view, g, c in terms)
-                need(side <= 0 or name == self.worst, f"the mechanism breaks {name}")
-                worst += [side] if name == self.worst else []
-        for name, law in self.laws.items():
-            need(law(q), f"the mechanism breaks {name}")
-        cost = sum(c * v for costs, row in zip(self.cost, rho) for c, v in zip(costs, row) if v)
-        heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
-        return cost - heard + max(worst, default=0)
-
-    def bound(self, dual, keep=None, allowed=None, void=False):
-        """What multipliers prove of channels that send only `keep`, and at x only those positions of it in allowed[x].
-
-        void: with cost and prices zero. A positive bound then proves that there is no such channel.
-        """
-        (replies, weights), whole = dual, keep is None
-        keep = range(self.signals) if whole else keep
-        place, charges, paid = {s: k for k, s in enumerate(keep)}, [{} for _ in self.mass], F(0)
-        need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
-        need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
-        sees = {name: o.sees if whole else range(len(keep)) for name, o in self.observers.items()}
-        price = {name: [[o.price * (not void)] * len(o.groups)] * (max(sees[name]) + 1)
-                 for name, o in self.observers.items()}  # fmt: skip
-        for name, (shape, own) in weights.items():
-            need(shape == (len(self.rows[name]),), f"the weights of {name} must be one per row")
-            need(all(w > 0 for w in own.values()), f"the weights of {name} must not be negative")
-            for (r,), w in own.items():
-                entries, terms, rhs = self.rows[name][r]
-                spend(len(entries) + len(terms))
-                for x, s, a in entries:
-                    if s in place:
-                        charges[x][place[s]] = charges[x].get(place[s], 0) + w * a
-                for o, view, g, c in terms:
-                    if view in place:
-                        goal = price[o][place[view]] = [*price[o][place[view]]]
-                        goal[g] += w * c
-                paid += w * rhs
-        share = sum(weights[self.worst][1].values()) if self.worst in weights else 0
-        need(self.worst is None or share == 1, "the weights of the worst cases must sum to one")
-        below = 1  # the common denominator of all replies
-        for name, o in self.observers.items():
-            (shape, u), good = replies[name], set()
-            need(shape == (len(price[name]), o.groups[-1].stop), f"the replies of {name} have another shape")
-            for own, goal in zip(u, price[name]):
-                if (id(own), id(goal)) not in good:  # several rows may be one object
-                    good.add((id(own), id(goal)))
-                    spend(o.groups[-1].stop)
-                    need(all(v > 0 for v in own.values()), f"the replies of {name} must not be negative")
-                    sums = [sum(own[j] for j in g if j in own) for g in o.groups]
-                    need(sums == goal, f"the replies of {name} do not sum to their price")
-                    below = math.lcm(below, *(v.denominator for v in own.values()))
-        heard = [[] for _ in self.mass]  # who hears a state: her losses, and her reply to every signal, times `below`
-        for name, o in self.observers.items():
-            rows = {id(own): own for own in replies[name][1]}
-            rows = {at: {j: v.numerator * (below // v.denominator) for j, v in own.items()} for at, own in rows.items()}
-            told = [rows[id(replies[name][1][view])] for view in sees[name]]
-            for x, losses in o.losses.items():
-                heard[x] += [(losses, told)] if losses else []
-        cost = [] if void else self.cost
-        least = (self.least(x, keep, cost, charges[x], heard[x], below, allowed) for x in range(len(self.mass)))
-        return total(map(F.__mul__, self.mass, least)) - paid
-
-    def least(self, x, keep, cost, charges, heard, below, allowed):
-        """min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s]), in integers over `unit`."""
-        spend(len(keep) * (1 + sum(1 + len(losses) for losses, _ in heard)))
-        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
-        unit = math.lcm(below * lost, *{v.denominator for v in (*charges.values(), *(cost[x] if cost else ()))})
-        whole = lambda v: v.numerator * (unit // v.denominator)
-        row = [whole(cost[x][s]) for s in keep] if cost else [0] * len(keep)
-        for losses, told in heard:
-            row = [*map(int.__sub__, row, answers(losses, told, lost, unit // (below * lost)))]
-        for s, v in charges.items():
-            row[s] += whole(v)
-        return F(min(row if allowed is None else [row[s] for s in allowed[x]]), unit)
-
-
-def answers(losses, told, lost, scale):
-    """u.losses for every signal, of integers u and losses times `lost`, times `scale`."""
-    losses, each = [(j, v.numerator * (lost // v.denominator) * scale) for j, v in losses], {}
-    for own in told:
-        if id(own) not in each:
-            each[id(own)] = sum(own[j] * v for j, v in losses if j in own)
-    return [each[id(own)] for own in told]
-
-
-class Summed(LoweredGame):
-    """A signal is a tuple s of levels, and its cost at state x is sum_k tables[k][codes[x][k]][s_k]."""
-
-    def __init__(self, mass, tables, codes):
-        self.tables, self.codes, self.known = tables, codes, {}
-        self.common = math.lcm(*{v.denominator for table in tables for row in table for v in row})
-        LoweredGame.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
-
-    def least(self, x, keep, cost, charges, heard, below, allowed):
-        if not heard:
-            return sum(min(table[code]) for table, code in zip(self.tables, self.codes[x]))
-        spend(len(keep) * len(heard) // 20 + 1, 1)
-        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
-        unit = math.lcm(below * lost, self.common)
-        out = self.costs(range(len(self.tables)), self.codes[x], unit)
-        for losses, told in heard:
-            make = lambda: answers(losses, told, lost, unit // (below * lost))
-            out = map(int.__sub__, out, self.once((id(losses), id(told), unit), make))
-        return F(min(out), unit)
-
-    def costs(self, columns, codes, unit):
-        """What every tuple of levels of these columns costs, times `unit`: the sums of those of both halves."""
-        if len(columns) == 1:
-            return [int(v * unit) for v in self.tables[columns[0]][codes[0]]]
-        half, each = len(columns) // 2, []
-        for part, own in ((columns[:half], codes[:half]), (columns[half:], codes[half:])):
-            each.append(self.once((part, own, unit), lambda: self.costs(part, own, unit)))
-        return [v + w for v in each[0] for w in each[1]]
-
-    def once(self, key, make):
-        """A list that was made before, unless there are too many."""
-        if key not in self.known:
-            if len(self.known) * self.signals > 4_000_000:
-                self.known.clear()
-            self.known[key] = make()
-        return self.known[key]
+def bound_files(place, names, form):
+    """The manifest and the documents, which are those that it names."""
+    raw = {}
+    for name in ["manifest.json", *names]:
+        need(os.path.isfile(place(name)), f"{name} is not a file of a folder of the form {form!r}")
+        with open(place(name), "rb") as file:
+            raw[name] = file.read(LIMITS["bytes"] + 1)
+        need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
+    manifest = parsed(raw["manifest.json"], "manifest.json")
+    own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
+    need(manifest.get("format") == form, own)
+    words = ["format", "version", "made", "how", "method"]
+    keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
+    source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
+    need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
+    for name, digest in keyed(manifest["files"], names).items():
+        need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
+    return manifest, [parsed(raw[name], name) for name in names]
 
 
 # ---- conditions: each is lowered to rows and observers of the program
@@ -970,11 +913,6 @@ def demanded(asked):
     return {name for name, value in asked.items() if value is not False}
 
 
-def many(rows):
-    need(type(rows) is list, "a condition must be a list")
-    return rows
-
-
 def power(K, log, d):
     """K^d, None if it is too large to be written down."""
     bits = max(K.numerator.bit_length(), K.denominator.bit_length())
@@ -1005,15 +943,64 @@ def needed(pairs):
     return [(x, z) for (x, z), most in d.items() if not any(0 < d.get((y, z), 0) <= most - v for y, v in ways[x])]
 
 
-# ---- the proof where the mechanisms are not a convex set
+# ---- several problems: scenarios and tiers
 
 
-def dual_of(document):
-    """Replies and weights, by name."""
-    replies, weights = document["replies"], document["weights"]
-    need(type(replies) is dict and type(weights) is dict, "replies and weights must be tables")
-    rows = {name: by_row(*proof_table(v, 2)) for name, v in replies.items()}
-    return rows, {name: proof_table(v, 1) for name, v in weights.items()}
+def several(kind, games, conditions, lams, weights):
+    """The program of scenarios, whose worst case counts, or of tiers, which add up; the names of its signals; if exact.
+
+    Each problem is lowered with the signals that its agents see, and pulled back along sees.
+    """
+    need(all(g.aligned and not g.scores and not g.more for g in games), "no beliefs or reports here")
+    need(all(g.states == games[0].states for g in games), "the problems have different states")
+    heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
+    bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
+    sizes = [len(g.decisions) for g in bobs]
+    need(math.prod(sizes) <= (100_000 if kind == "tiers" else 4096), "too many tuples of decisions")
+    spend(math.prod(sizes) * len(games) * games[0].N)
+    tuples, tiers, exact = list(product(*map(range, sizes))), kind == "tiers", True
+    nothing = [[F(0)] * len(tuples) for _ in games[0].p]
+    program = LoweredGame([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
+    program.rows |= {} if tiers else {"scenarios": []}
+    for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
+        need(not {*ALONE} & demanded(asked), "a condition is not possible with several problems")
+        if tiers:  # tier k sees the first k decisions of a signal
+            sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
+            told = [view % sizes[k] for view in range(sees[-1] + 1)]
+        else:
+            place, sees = next(n for n, bob in enumerate(bobs) if bob is head), range(len(tuples))
+            told = [t[place] for t in tuples]
+        release = Release(g, asked, F(0), told)
+        own, behind, exact = release.program, [[] for _ in told], exact and release.exact
+        for s, view in enumerate(sees):
+            behind[view].append(s)
+        for name, o in own.observers.items():
+            price = weights[k] * lam if tiers and name == "eve" else F(0)
+            program.observe(f"{name} {k}", o.losses, o.groups, price, sees)
+        for name, rows in own.rows.items():
+            spend(sum(len(entries) for entries, _, _ in rows) * len(tuples) // len(told))
+            program.rows[f"{name} {k}"] = [([(x, s, a) for x, view, a in entries for s in behind[view]],
+                                            [(f"{o} {k}", *term) for o, *term in terms], rhs)
+                                           for entries, terms, rhs in rows]
+        for name, law in own.laws.items():
+            pooled = lambda q, behind=behind: [[sum(row[s] for s in own) for own in behind] for row in q]
+            program.laws[f"{name} {k}"] = lambda q, law=law, pooled=pooled: law(pooled(q))
+        cost = [[row[view] for view in sees] for row in own.cost]
+        if tiers:
+            program.cost = [[c + weights[k] * v for c, v in zip(*rows)] for rows in zip(program.cost, cost)]
+        else:
+            worst_row(program, f"eve {k}", cost, g.groups, lam)
+    return program, joints([g.decisions for g in bobs], " > " if tiers else " | "), exact
+
+
+def worst_row(program, eve, cost, groups, lam):
+    """R_B - lam R_E as one more row of the worst case, for an observer of this name."""
+    entries = [(x, s, v) for x, row in enumerate(cost) for s, v in enumerate(row) if v]
+    terms = [(eve, s, g, lam) for s in range(program.signals) for g in range(len(groups))]
+    program.rows[program.worst].append((entries, terms, F(0)))
+
+
+# ---- mechanisms that are not a convex set: deterministic ones, or those with few signals
 
 
 def case_of(part, N, S):
@@ -1102,6 +1089,144 @@ def best_map(release, lam, value, bound):
                 value = min(value, program.value([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]))
     spend(0)  # a map may have been refused for the work alone
     return value
+
+
+# ---- agents who report probabilities
+
+
+class Informant:
+    """An Eve who reports probabilities, at one value of what she knows; share: her weight times k(z|x)."""
+
+    def __init__(self, kind, secret, mass, share):
+        self.kind, self.share = kind, share
+        self.values = list(dict.fromkeys(a for a, m in zip(secret, mass) if m)) or ["none"]
+        place = {a: k for k, a in enumerate(self.values)}
+        self.where = [place[a] if m else None for a, m in zip(secret, mass)]
+
+    def times(self, p):
+        """With shares multiplied by these numbers."""
+        own = copy.copy(self)
+        own.share = [m * v for m, v in zip(p, self.share)]
+        return own
+
+    def losses(self, shape, table):
+        """For every value the losses of all reports, rounded up."""
+        need(shape[1] == len(self.values), "the reports have another shape")
+        rows = [[table.get((j, a), F(0)) for a in range(shape[1])] for j in range(shape[0])]
+        spend(40 * shape[0] * shape[1])
+        if self.kind == "brier":
+            squares = [sum(r * r for r in row) for row in rows]
+            return [[1 - 2 * row[a] + square for row, square in zip(rows, squares)] for a in range(shape[1])]
+        need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
+        return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
+
+    def masses(self, column):
+        m = [F(0)] * len(self.values)
+        for a, share, v in zip(self.where, self.share, column):
+            if a is not None and v:
+                m[a] += share * v
+        return m
+
+    def risk(self, column):
+        """Her least loss at a signal with these masses of the states, rounded down."""
+        return least_risk(self.kind, self.masses(column), lambda v: log_below(1 / v))
+
+
+def log_floor(q):
+    """floor(2^128 log q) of a fraction: log q = k log 2 + 2 atanh((y - 1)/(y + 1)), y = q / 2^k, in fixed point."""
+    need(q > 0, "a logarithm of a number that is not positive")
+    if q == 1:
+        return 0
+    bits, k = 192, q.numerator.bit_length() - q.denominator.bit_length()
+    y = q / F(2) ** k
+    k, y = (k + 1, y / 2) if 3 * y > 4 else (k - 1, y * 2) if 3 * y < 2 else (k, y)
+
+    def atanh(z):
+        """2^bits atanh(z) with an error of at most the number of terms, for abs(z) <= 1/3: each is cut off once."""
+        one = power = abs(z.numerator << bits) // z.denominator
+        square, total, n = one * one >> bits, 0, 0
+        while power:
+            total, power, n = total + power // (2 * n + 1), power * square >> bits, n + 1
+        return (total if z > 0 else -total), 2 * n + 2
+
+    while True:
+        spend(bits // 64)
+        (two, off), (rest, error) = atanh(F(1, 3)), atanh((y - 1) / (y + 1))
+        found, error = 2 * (k * two + rest), 2 * (abs(k) * off + error)
+        low, high = (found - error) >> (bits - 128), (found + error) >> (bits - 128)
+        if low == high:
+            return low
+        bits *= 2
+
+
+def log_below(q):
+    """log q of a fraction, rounded down to a multiple of 2^-128."""
+    return F(log_floor(q), 2**128)
+
+
+def least_risk(kind, masses, surprise):
+    """What an agent loses at best with these masses of the values; surprise(v) is -log v, rounded up or down."""
+    M = sum(masses)
+    if kind == "brier" or not M:
+        return M - sum(m * m for m in masses) / M if M else M
+    spend(40 * len(masses))
+    return sum(m * surprise(m / M) for m in masses if m)
+
+
+def simplices(corners, splits):
+    """The simplices of a subdivision in barycentric coordinates times 2^256, halved at the first longest edge."""
+    need(type(splits) is str and len(splits) <= 40_000, "a subdivision has too many steps")
+    todo, out = [([[(i == j) << 256 for j in range(corners)] for i in range(corners)], 0)], []
+    for step in splits:
+        need(todo and step in "s.", "a subdivision does not cover all reports once")
+        cell, depth = todo.pop()
+        if step == ".":
+            out.append([tuple(corner) for corner in cell])
+            continue
+        need(depth < 256 and corners > 1, "a subdivision halves a simplex too often")
+        edges = list(combinations(range(corners), 2))
+        far = lambda edge: sum((a - b) ** 2 for a, b in zip(cell[edge[0]], cell[edge[1]]))
+        i, j = max(edges, key=far)
+        middle = [(a + b) // 2 for a, b in zip(cell[i], cell[j])]
+        parts = [[middle if k == cut else corner for k, corner in enumerate(cell)] for cut in (j, i)]
+        todo += [(parts[1], depth + 1), (parts[0], depth + 1)]
+    need(not todo, "a subdivision does not cover all reports once")
+    return out
+
+
+def tangent_losses(bob, splits):
+    """c(x,v) plus the number of corners, which makes it positive, for every state and corner; names of the corners."""
+    rows = [*dict.fromkeys(map(tuple, bob.law))]
+    K = len(bob.values)
+    start = rows if len(rows) <= K else [[F(i == j) for j in range(K)] for i in range(K)]
+    n = bob.corners = len(start)
+    spend(len(splits) * n * K * (1 + len(rows)))
+    cells = simplices(n, splits)
+    report = {corner: [sum(F(w, 2**256) * own[k] for w, own in zip(corner, start)) for k in range(K)]
+              for corner in dict.fromkeys(corner for cell in cells for corner in cell)}
+    least = {}
+    for cell in cells:
+        corners = [report[corner] for corner in cell]
+        m = [sum(column) / n for column in zip(*corners)]
+        logs = [1 + F(log_floor(1 / v), 2**128) if v and bob.kind == "log" else F(0) for v in m]
+        square = sum(v * v for v in m)
+        for r, t in enumerate(rows):
+            constant = sum(a * b for a, b in zip(t, logs) if a)
+            for corner, v in zip(cell, corners):
+                if bob.kind == "log":
+                    found = constant - sum(a * b / c for a, b, c in zip(t, v, m) if a)
+                else:
+                    found = 1 - square + 2 * sum((c - a) * b for a, b, c in zip(t, v, m))
+                found = F(math.floor((found + n) * 2**96), 2**96)
+                least[r, corner] = min(found, least.get((r, corner), found))
+    index = {row: r for r, row in enumerate(rows)}
+    losses = [[least[index[tuple(row)], corner] for corner in report] for row in bob.law]
+    names = [f"report {k}" for k in range(len(report))]
+    for digits in (15, 12, 9, 6, 3):  # as many digits as tell a report from all others
+        words = [", ".join(f"{a} {float(v):.{digits}g}" for a, v in zip(bob.values, row)) for row in report.values()]
+        once = {word for word, count in Counter(words).items() if count == 1}
+        names = [word if word in once else old for word, old in zip(words, names)]
+    return losses, names
 
 
 # ---- sets of priors: the largest p.c over the set, for integers c
@@ -1292,161 +1417,49 @@ def over_priors(release, table, document):
     return priors, rows
 
 
-def worst_row(program, eve, cost, groups, lam):
-    """R_B - lam R_E as one more row of the worst case, for an observer of this name."""
-    entries = [(x, s, v) for x, row in enumerate(cost) for s, v in enumerate(row) if v]
-    terms = [(eve, s, g, lam) for s in range(program.signals) for g in range(len(groups))]
-    program.rows[program.worst].append((entries, terms, F(0)))
-
-
-# ---- bundles
-
-
-def kind_of(problem):
-    """What problem.json is about: "scenarios", "tiers", "priors", or one "release"."""
-    kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
-    return kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
-
-
-def several(kind, games, conditions, lams, weights):
-    """The program of scenarios, whose worst case counts, or of tiers, which add up; the names of its signals; if exact.
-
-    Each problem is lowered with the signals that its agents see, and pulled back along sees.
-    """
-    need(all(g.aligned and not g.scores and not g.more for g in games), "no beliefs or reports here")
-    need(all(g.states == games[0].states for g in games), "the problems have different states")
-    heads = games if kind == "tiers" else [next(h for h in games if (h.p, h.B) == (g.p, g.B)) for g in games]
-    bobs = [g for k, g in enumerate(games) if g is heads[k]]  # scenarios with the same prior and losses have one Bob
-    sizes = [len(g.decisions) for g in bobs]
-    need(math.prod(sizes) <= (100_000 if kind == "tiers" else 4096), "too many tuples of decisions")
-    spend(math.prod(sizes) * len(games) * games[0].N)
-    tuples, tiers, exact = list(product(*map(range, sizes))), kind == "tiers", True
-    nothing = [[F(0)] * len(tuples) for _ in games[0].p]
-    program = LoweredGame([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
-    program.rows |= {} if tiers else {"scenarios": []}
-    for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
-        need(not {*ALONE} & demanded(asked), "a condition is not possible with several problems")
-        if tiers:  # tier k sees the first k decisions of a signal
-            sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
-            told = [view % sizes[k] for view in range(sees[-1] + 1)]
-        else:
-            place, sees = next(n for n, bob in enumerate(bobs) if bob is head), range(len(tuples))
-            told = [t[place] for t in tuples]
-        release = Release(g, asked, F(0), told)
-        own, behind, exact = release.program, [[] for _ in told], exact and release.exact
-        for s, view in enumerate(sees):
-            behind[view].append(s)
-        for name, o in own.observers.items():
-            price = weights[k] * lam if tiers and name == "eve" else F(0)
-            program.observe(f"{name} {k}", o.losses, o.groups, price, sees)
-        for name, rows in own.rows.items():
-            spend(sum(len(entries) for entries, _, _ in rows) * len(tuples) // len(told))
-            program.rows[f"{name} {k}"] = [([(x, s, a) for x, view, a in entries for s in behind[view]],
-                                            [(f"{o} {k}", *term) for o, *term in terms], rhs)
-                                           for entries, terms, rhs in rows]
-        for name, law in own.laws.items():
-            pooled = lambda q, behind=behind: [[sum(row[s] for s in own) for own in behind] for row in q]
-            program.laws[f"{name} {k}"] = lambda q, law=law, pooled=pooled: law(pooled(q))
-        cost = [[row[view] for view in sees] for row in own.cost]
-        if tiers:
-            program.cost = [[c + weights[k] * v for c, v in zip(*rows)] for rows in zip(program.cost, cost)]
-        else:
-            worst_row(program, f"eve {k}", cost, g.groups, lam)
-    return program, joints([g.decisions for g in bobs], " > " if tiers else " | "), exact
-
-
-def proved(problem, mechanism, document, allow):
-    """What the certificate proves of the mechanism, in words, with value and bound."""
-    required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
-    kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
-    need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
-    floats, one = document["numbers"] == "floats", kind in ("release", "priors")
-    need(kind == "priors" or not {"priors", "listed", "witness"} & {*document}, "there is no set of priors")
-    read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
-    splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
-    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
-    need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
-    conditions = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts]
-    asked = [g.given_lam for g in games]
-    supposed = conditions[0] if one else conditions if any(conditions) else {}
-    need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
-
-    def stated(given, wanted=None):
-        """Numbers of the certificate, which must be those that problem.json asks for."""
-        found = [proof_number(v) for v in listed(given, "numbers of the certificate", wanted and len(wanted))]
-        need(not floats or found == [*map(rounded, found)], "a number of the certificate is no float")
-        need(wanted is None or found == [*map(read, wanted)], "it is about another lambda or other weights")
-        return found
-
-    lams = stated([document["lambda"]] if one else document["lambda"], [g.lam for g in games])
-    (value, gap), weights = stated([document["value"], document["gap"]]), []
-    need(("weights_of_tiers" in document) == (kind == "tiers"), "only tiers have weights")
-    if kind == "tiers":
-        asked = asked + listed(problem["weights"], "weights", len(games))
-        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
-        need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
-    covered = games[0].aligned and not other & demanded(conditions[0])
-    need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
-    release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
-    if kind == "priors":
-        release.lam = lams[0]
-        priors, rows = over_priors(release, problem["priors"], document)
-    together = None if one else several(kind, games, conditions, lams, weights)
-    program, names, exact = (release.program, release.names, release.exact) if one else together
-    need(floats or exact, "the certificate is exact and the problem is not")
-    need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
-    need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
-    cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
-    need(cases or "cases" not in document, "there are no cases")
-
-    keyed(mechanism, ["states", "signals", "channel"], ["name"])
-    need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
-    table = listed(mechanism["channel"], "channel", games[0].N)
-    own = labels(mechanism["signals"], len(listed(table[0], "channel")))
-    like = rounded if floating(table) else F
-    q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
-    plain = kind == "release" and release.free and not (games[0].reporting or games[0].scores)
-    finer = plain and not {*own} <= {*names}  # signals may also name what the Eves decide
-    told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
-    need({*own} <= {*told}, "the proof has no such signal")
-    for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
-        if row[s]:
-            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + row[s]
-    need(pooled == sent, "the mechanism is not the one that is proved")
-    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
-
-    channel = [[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])]
-    found = program.value(channel) + (games[0].excess(channel) if games[0].reporting else 0)
-    if kind == "priors":  # the first listed prior attains the value, or the value is an upper end
-        worst = games[0].free_program(release.S, lams[0], rows[0]).value(channel)
-        attained = read(worst) == value
-        found = worst if attained else value
-        need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
-        top = upper(games[0], priors, lams[0], channel, rows[0], found)
-        need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
-    need(kind == "release" or not (games[0].scores or games[0].more), "reports among several problems or priors")
-    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
-    need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
-    bound = program.bound(dual_of(document)) - games[0].added
-    if one and bound < found and release.few and (cases or release.pure):
-        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
-    if finer:
-        split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
-        need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    over = rounded_up(value - bound) if logs else found - bound
-    need(over <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
-    over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
-    what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
-    within = f"within {shown(found - bound)} of " if found > bound else ""
-    return f"{what} {shown(found) if floats or logs else found} is {within}optimal", found, bound
-
-
 # ---- records: a record type x is a tuple of levels, and Bob decides on one level of every published column, so that
 # B(x,i) = sum_k L_k(x_k,i_k). Eve n wants the secret s_n(x), and sees z, the joint value of the columns that she knows.
 # Subtract from every row of her losses its least one: that takes lam sum_x p(x) min_j E_n(x,j) off every R_A, and
 # leaves her no risk where one guess is right for all records with her z. The other pairs (n, z) are observers.
 # Components share no observer, so the bound is the sum of theirs.
+
+
+class Summed(LoweredGame):
+    """A signal is a tuple s of levels, and its cost at state x is sum_k tables[k][codes[x][k]][s_k]."""
+
+    def __init__(self, mass, tables, codes):
+        self.tables, self.codes, self.known = tables, codes, {}
+        self.common = math.lcm(*{v.denominator for table in tables for row in table for v in row})
+        LoweredGame.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
+
+    def least(self, x, keep, cost, charges, heard, below, allowed):
+        if not heard:
+            return sum(min(table[code]) for table, code in zip(self.tables, self.codes[x]))
+        spend(len(keep) * len(heard) // 20 + 1, 1)
+        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
+        unit = math.lcm(below * lost, self.common)
+        out = self.costs(range(len(self.tables)), self.codes[x], unit)
+        for losses, told in heard:
+            make = lambda: answers(losses, told, lost, unit // (below * lost))
+            out = map(int.__sub__, out, self.once((id(losses), id(told), unit), make))
+        return F(min(out), unit)
+
+    def costs(self, columns, codes, unit):
+        """What every tuple of levels of these columns costs, times `unit`: the sums of those of both halves."""
+        if len(columns) == 1:
+            return [int(v * unit) for v in self.tables[columns[0]][codes[0]]]
+        half, each = len(columns) // 2, []
+        for part, own in ((columns[:half], codes[:half]), (columns[half:], codes[half:])):
+            each.append(self.once((part, own, unit), lambda: self.costs(part, own, unit)))
+        return [v + w for v in each[0] for w in each[1]]
+
+    def once(self, key, make):
+        """A list that was made before, unless there are too many."""
+        if key not in self.known:
+            if len(self.known) * self.signals > 4_000_000:
+                self.known.clear()
+            self.known[key] = make()
+        return self.known[key]
 
 
 def joint(levels, sizes):
@@ -1917,55 +1930,46 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     return said, {"lambda": like(lam), "conditions": conditions}
 
 
-# ---- folders
+# ---- effort: the unit is an operation with short fractions. To add a fraction of m digits to a sum of d digits takes
+# d m / 32000 more; d is at most what all denominators have in common, and m the mean length of the numbers in the table
+# where it is largest.
+
+EFFORT = Record(left=0, unit=1)
 
 
-def check(folder, allow_float=False):
-    """Why the bundle in `folder` is proved; raises Refused if it is not."""
-    place, digits = lambda name: os.path.join(folder, name), sys.get_int_max_str_digits()
-    records = os.path.isfile(place("study.json")) and not os.path.isfile(place("problem.json"))
-    names = FOLDER if records else ["problem.json", "mechanism.json", "certificate.json"]
-    try:
-        sys.set_int_max_str_digits(0)
-        manifest, documents = bound_files(place, names, RECORDS if records else FORMAT)
-        weigh(documents)
-        if records:
-            result, asked = proved_records(*documents, allow_float)
-        else:
-            problem, kind = documents[0], kind_of(documents[0])
-            (result, _, _), one = proved(*documents, allow_float), kind in ("release", "priors")
-            parts = [problem] if one else problem[kind]
-            lams, tables = ([part["alice"]["lambda"] for part in parts], [part.get("conditions", {}) for part in parts])
-            tables = tables[0] if one else tables if any(tables) else {}
-            asked = {"lambda": lams[0] if one else lams, "conditions": tables}
-        need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
-        return result
-    except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
-        raise Refused(f"cannot be read: {error}"[:300]) from None
-    except (TypeError, LookupError, AttributeError) as error:
-        raise Refused(f"its files do not belong together: {error}"[:300]) from None
-    finally:
-        sys.set_int_max_str_digits(digits)
+def spend(steps, unit=None):
+    EFFORT.left -= steps * (unit or EFFORT.unit)
+    need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
 
 
-def bound_files(place, names, form):
-    """The manifest and the documents, which are those that it names."""
-    raw = {}
-    for name in ["manifest.json", *names]:
-        need(os.path.isfile(place(name)), f"{name} is not a file of a folder of the form {form!r}")
-        with open(place(name), "rb") as file:
-            raw[name] = file.read(LIMITS["bytes"] + 1)
-        need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-    manifest = parsed(raw["manifest.json"], "manifest.json")
-    own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
-    need(manifest.get("format") == form, own)
-    words = ["format", "version", "made", "how", "method"]
-    keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
-    source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
-    need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
-    for name, digest in keyed(manifest["files"], names).items():
-        need(hashlib.sha256(raw[name]).hexdigest() == digest, f"{name} is not the file of the manifest")
-    return manifest, [parsed(raw[name], name) for name in names]
+def weigh(documents):
+    """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
+    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
+    EFFORT.left, EFFORT.unit = LIMITS["work"], 1
+    while todo:  # numbers in lists, by key; those outside of lists are used once, and labels are no numbers
+        key, node, depth = todo.pop()
+        need(depth <= LIMITS["depth"] or type(node) not in (dict, list), "nested too deeply")
+        if type(node) is dict:
+            lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
+            todo += [(name if key != "levels" else key, item, depth + 1) for name, item in lists]
+        elif type(node) is list:
+            todo += [("law" if key == "secret" and type(item) is list else key, item, depth + 1) for item in node]
+        elif key not in LABELS:
+            found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
+            below = found and (found[1] or (key == "over" and node))
+            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
+            denominators |= {below} if below else set()
+    count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
+    if sum(map(len, denominators)) * digits > 32_000:
+        for q in denominators:
+            common = math.lcm(common, int(q)) if q.strip("0") else common
+            EFFORT.unit = 1 + common.bit_length() * 3 // 10 * digits // 32_000
+            if count * EFFORT.unit > LIMITS["work"]:
+                break
+    spend(count)
+
+
+# ---- the command
 
 
 def main(arguments):

@@ -1,6 +1,7 @@
 """Check a bundle of bap-lp with the standard library alone:  python verify_standalone.py DIR [--allow-float]
 
-A folder of records (`bap microdata solve --out DIR`) is checked too; see "records" below.
+A folder of records (`bap microdata solve --out DIR`) is checked too; see "records" below. Read on from here: numbers,
+the program and its bound, the problem, what a certificate proves (`proved`), and then what problems may have besides.
 
 Exit code 0: certificate.json proves that mechanism.json meets the conditions of problem.json and that no mechanism is
 better by more than the gap that is told. Exit code 1: it is not proved; stderr says why. Exit code 2: there was no
@@ -55,23 +56,7 @@ LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "column
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 3", 10**300, F(1, 2**48)
-SHARED = ["min_eve_risk", "max_bob_risk"]
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
-STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
-COLUMN = ["name", "labels", "values", "numeric", "bands", "named", "merged", "whole", "missing", "strip", "decimal",
-          "ordered"]  # fmt: skip
-PRIOR = ["model", "smoothing", "toward", "margins", "likelihoods", "scores", "draws", "fresh", "fitted", "held_out",
-         "types", "p"]  # fmt: skip
-CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
-NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
-ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
-PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
-CONDITIONS = [*NOTIONS, *PRIVACY, "margin"]
-PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
-LABELS = ["labels", "decisions", "states", "signals", "knows", "secret", "values", "columns", "published", "levels"]
-NODES = 50_000  # of a search for the worst prior
-ENTRY = 200  # bytes of a fraction in a table
 
 
 class Refused(Exception):
@@ -154,6 +139,13 @@ def texts(value):
 def labels(names, count):
     need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
     return names
+
+
+def worded(values, count):
+    """Labels or whole numbers, as texts; they may repeat."""
+    good = all(type(v) is int or (type(v) is str and v) for v in listed(values, "labels", count))
+    need(good, "a label must be a text or a whole number")
+    return [*map(str, values)]
 
 
 def floating(*values):
@@ -320,41 +312,47 @@ class LoweredGame:
                     sums = [sum(own[j] for j in g if j in own) for g in o.groups]
                     need(sums == goal, f"the replies of {name} do not sum to their price")
                     below = math.lcm(below, *(v.denominator for v in own.values()))
-        heard = [[] for _ in self.mass]  # who hears a state: her losses, and her reply to every signal, times `below`
+        heard = [[] for _ in self.mass]  # by state: losses, the different replies times `below`, which one a signal has
         for name, o in self.observers.items():
-            rows = {id(own): own for own in replies[name][1]}
-            rows = {at: {j: v.numerator * (below // v.denominator) for j, v in own.items()} for at, own in rows.items()}
-            told = [rows[id(replies[name][1][view])] for view in sees[name]]
+            rows = [replies[name][1][view] for view in sees[name]]
+            different = {id(row): row for row in rows}
+            place = {at: k for k, at in enumerate(different)}
+            own = [{j: v.numerator * (below // v.denominator) for j, v in row.items()} for row in different.values()]
+            told = [place[id(row)] for row in rows]
             for x, losses in o.losses.items():
-                heard[x] += [(losses, told)] if losses else []
-        cost = [] if void else self.cost
-        least = (self.least(x, keep, cost, charges[x], heard[x], below, allowed) for x in range(len(self.mass)))
+                heard[x] += [(losses, own, told)] if losses else []
+        least = (self.least(x, keep, void, charges[x], heard[x], below, allowed) for x in range(len(self.mass)))
         return total(map(F.__mul__, self.mass, least)) - paid
 
-    def least(self, x, keep, cost, charges, heard, below, allowed):
+    def least(self, x, keep, void, charges, heard, below, allowed):
         """min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s]), in integers over `unit`."""
-        spend(len(keep) * (1 + sum(1 + len(losses) for losses, _ in heard)))
-        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
-        unit = math.lcm(below * lost, *{v.denominator for v in (*charges.values(), *(cost[x] if cost else ()))})
-        whole = lambda v: v.numerator * (unit // v.denominator)
-        row = [whole(cost[x][s]) for s in keep] if cost else [0] * len(keep)
-        for losses, told in heard:
-            row = [*map(int.__sub__, row, answers(losses, told, lost, unit // (below * lost)))]
+        self.work(len(keep), heard)
+        lost = math.lcm(*{v.denominator for losses, _, _ in heard for _, v in losses})
+        unit = math.lcm(below * lost, 1 if void else self.common(x), *{v.denominator for v in charges.values()})
+        row = [0] * len(keep) if void else self.costs(x, keep, unit)
+        for losses, replies, told in heard:
+            own = [(j, v.numerator * (lost // v.denominator) * (unit // (below * lost))) for j, v in losses]
+            each = [sum(u[j] * v for j, v in own if j in u) for u in replies]
+            row = [v - each[k] for v, k in zip(row, told)]
         for s, v in charges.items():
-            row[s] += whole(v)
+            row[s] += v.numerator * (unit // v.denominator)
         return F(min(row if allowed is None else [row[s] for s in allowed[x]]), unit)
 
+    def common(self, x):
+        """The common denominator of the costs of a state."""
+        return math.lcm(*{v.denominator for v in self.cost[x]})
 
-def answers(losses, told, lost, scale):
-    """u.losses for every signal, of integers u and losses times `lost`, times `scale`."""
-    losses, each = [(j, v.numerator * (lost // v.denominator) * scale) for j, v in losses], {}
-    for own in told:
-        if id(own) not in each:
-            each[id(own)] = sum(own[j] * v for j, v in losses if j in own)
-    return [each[id(own)] for own in told]
+    def costs(self, x, keep, unit):
+        """What signals cost at a state, times `unit`."""
+        return [self.cost[x][s].numerator * (unit // self.cost[x][s].denominator) for s in keep]
+
+    def work(self, signals, heard):
+        spend(signals * (1 + sum(1 + len(losses) for losses, _, _ in heard)))
 
 
 # ---- the problem
+
+ENTRY = 200  # bytes of a fraction in a table
 
 
 class Game:
@@ -378,10 +376,9 @@ class Game:
         self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
         columns = math.prod(self.sizes)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
-        lists = iter(reports)
         count = sum(len(a.shares[0]) for a in eves if a.kind)
         need(len(reports) >= count, "every Eve who reports needs her reports")
-        self.more = reports[count:]  # of secrets about which information is limited
+        lists, self.more = iter(reports), reports[count:]  # more: of secrets about which information is limited
         cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
         need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
         spend(cells)
@@ -390,21 +387,16 @@ class Game:
             self.B = [[v + a.weight * w for v in row for w in more] for row, more in zip(self.B, a.harm)]
         for a in eves:  # a view is an Eve with the z that she knows; E[x] has her losses k(z|x) E(x,j), without zeros
             for share in zip(*a.shares):
-                start = self.views[-1].columns.stop if self.views else 0
-                mass = [m * k if k else k for m, k in zip(a.mass, share)]
+                mass, wide, losses = [m * k if k else k for m, k in zip(a.mass, share)], len(a.decisions), a.harm
                 if a.kind:
                     own, table = Informant(a.kind, a.secret, mass, [k * a.weight for k in share]), next(lists)
-                    columns, losses = range(start, start + table[0][0]), own.losses(*table)
+                    wide, losses = table[0][0], own.by_state(table)
                     self.scores.append((len(self.views), own))
-                    self.views.append(Record(eve=a, share=share, mass=mass, columns=columns))
-                    for mine, w, where in zip(self.E, own.share, own.where):
-                        mine += [] if where is None else [(j, w * v) for j, v in zip(columns, losses[where]) if v]
-                    continue
-                columns = range(start, start + len(a.decisions))
+                start = self.views[-1].columns.stop if self.views else 0
+                columns = range(start, start + wide)
                 self.views.append(Record(eve=a, share=share, mass=mass, weight=a.weight, loss=a.loss, columns=columns))
-                for own, k, row in zip(self.E, share, a.harm):
-                    if k:
-                        own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v]
+                for own, k, row in zip(self.E, share, losses):
+                    own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v] if k else []
         self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
         self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
         self.logs = any(a.kind == "log" for a in eves)
@@ -416,67 +408,32 @@ class Game:
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
         kind = table.get("loss") if type(table) is dict and type(table.get("loss")) is str else ""
         told, eve = kind and role == "bob", role == "eve"
-        own = [] if kind else ["harm", "prior"]
-        own += ["secret"] * bool(kind) + ["decisions"] * bool(told) + ["knows", "knowledge"] * eve
+        own = ["secret"] + ["decisions"] * told if kind else ["harm", "prior"]
+        own += ["knows", "knowledge"] * eve
         keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own)
         need(kind in ("", "log", "brier"), "a loss must be a table, log or brier")
-        a = Record(name=table["name"], weight=self.read(number(table["weight"])), known=1, law=None)
-        a.kind, a.loss, a.decisions = kind if eve else "", None, []
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), kind=kind, known=1, law=None)
+        a.loss, a.decisions = None, []
         if told:
-            self.forecaster(a, table, kind)
-        elif not kind:
+            forecaster(self, a, table)
+        elif kind:
+            a.secret = worded(table.get("secret", self.states), self.N)
+        else:
             a.loss = table_of(table["loss"], self.loss, self.N)
             a.decisions = labels(table["decisions"], len(a.loss[0]))
-        else:
-            a.secret = [*map(str, listed(table.get("secret", self.states), "secret", self.N))]
-            whole = (type(v) is int or (type(v) is str and v) for v in table.get("secret", []))
-            need(all(whole), "secret must be labels")
         a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
         a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
         need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-        small = a.weight <= 1 or a.weight * (10**5 if a.kind else max(map(max, a.harm))) <= MOST
+        small = a.weight <= 1 or a.weight * (10**5 if kind and eve else max(map(max, a.harm))) <= MOST
         need(small, "a weight makes a loss larger than 1e300")
-        known = listed(table.get("knows", [0] * self.N), "knows", self.N)
-        need(all(type(z) is int or (type(z) is str and z) for z in known), "knows must be labels")
-        places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(map(str, known)))}, [F(0)], [F(1)]
+        known = worded(table.get("knows", [0] * self.N), self.N)
+        places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(known))}, [F(0)], [F(1)]
         need(len(places) * self.N <= LIMITS["cells"], "she knows too much")
-        a.shares = [zero * k + one + zero * (len(places) - 1 - k) for k in (places[str(z)] for z in known)]
+        a.shares = [zero * k + one + zero * (len(places) - 1 - k) for k in map(places.get, known)]
         if "knowledge" in table:
             a.known = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
             a.shares = [scaled(distribution(row, a.known), self.read) for row in table["knowledge"]]
         return a
-
-    def forecaster(self, a, table, kind):
-        """A Bob who reports probabilities: the law of what he wants, and his finite losses on a subdivision."""
-        given, live = listed(table.get("secret", self.states), "secret", self.N), [x for x, p in enumerate(self.p) if p]
-        a.kind, random = kind, type(given[0]) is list
-        need(random == ("decisions" in table), "decisions name the columns of a secret that is random")
-        if random:
-            wide = len(labels(table["decisions"], len(listed(given[0], "secret"))))
-            rows = [scaled(distribution(row, wide), self.read) for row in given]
-            kept = [k for k in range(wide) if any(rows[x][k] for x in live)]
-            a.law, a.values = [[row[k] for k in kept] for row in rows], [table["decisions"][k] for k in kept]
-        else:
-            need(all(type(v) is int or (type(v) is str and v) for v in given), "a secret has labels")
-            a.values = [*dict.fromkeys(str(given[x]) for x in live)]
-            spend(self.N * len(a.values))
-            a.law = [[F(str(v) == w) for w in a.values] for v in given]
-        a.law = [row if p else a.law[live[0]] for p, row in zip(self.p, a.law)]
-        need(self.splits, "there is no subdivision for a Bob who reports probabilities")
-        a.loss, a.decisions = tangent_losses(a, self.splits.pop(0))
-        self.added += a.weight * a.corners
-
-    def excess(self, q):
-        """How much R_B of a channel, rounded up, is above what it is by the finite losses."""
-        rho, total = [[p * v for v in row] for p, row in zip(self.p, q)], F(0)
-        used = [s for s in range(len(q[0])) if any(row[s] for row in rho)]
-        spend(self.N * len(used) * sum(len(a.law[0]) if a.law else len(a.loss[0]) for a in self.bobs))
-        for a in self.bobs:
-            for s in used:
-                column = [(row[s], own) for row, own in zip(rho, a.law or a.loss) if row[s]]
-                sums = [sum(m * own[k] for m, own in column) for k in range(len(column[0][1]))]
-                total += a.weight * (least_risk(a.kind, sums, lambda v: -log_below(v)) if a.law else min(sums))
-        return total - sum(m * v for row, own in zip(rho, self.B) for m, v in zip(row, own) if m)
 
     def loss(self, v):
         v = self.read(number(v, 0, MOST))
@@ -503,6 +460,9 @@ class Game:
 
 # ---- bundles: what a certificate proves of a mechanism
 
+PRIORS = ["priors", "listed", "witness"]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
+
 
 def kind_of(problem):
     """What problem.json is about: "scenarios", "tiers", "priors", or one "release"."""
@@ -518,6 +478,22 @@ def dual_of(document):
     return rows, {name: proof_table(v, 1) for name, v in weights.items()}
 
 
+def published(mechanism, states, meant):
+    """The channel of mechanism.json, the signal of the proof that each of its signals means, and the pooled channel."""
+    keyed(mechanism, ["states", "signals", "channel"], ["name"])
+    need(type(mechanism.get("name", "")) is str and mechanism["states"] == states, "other states")
+    table, pooled = listed(mechanism["channel"], "channel", len(states)), {}
+    own = labels(mechanism["signals"], len(listed(table[0], "channel")))
+    need({*own} <= {*meant}, "the proof has no such signal")
+    like, told = rounded if floating(table) else F, [meant[name] for name in own]
+    q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
+    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
+    for (x, row), (s, to) in product(enumerate(q), enumerate(told)):
+        if row[s]:
+            pooled[x, to] = pooled.get((x, to), 0) + row[s]
+    return q, told, pooled
+
+
 def proved(problem, mechanism, document, allow):
     """What the certificate proves of the mechanism, in words, with value and bound."""
     required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
@@ -528,6 +504,7 @@ def proved(problem, mechanism, document, allow):
     read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
     splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
     games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
+    game = games[0]
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
     conditions = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts]
     asked = [g.given_lam for g in games]
@@ -549,56 +526,46 @@ def proved(problem, mechanism, document, allow):
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
     other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
-    covered = games[0].aligned and not other & demanded(conditions[0])
-    need(covered or not games[0].reporting, "a condition is not possible with a Bob who reports probabilities")
-    release = Release(games[0], conditions[0], lams[0] if kind == "release" else F(0)) if one else None
-    if kind == "priors":
-        release.lam = lams[0]
-        priors, rows = over_priors(release, problem["priors"], document)
-    together = None if one else several(kind, games, conditions, lams, weights)
-    program, names, exact = (release.program, release.names, release.exact) if one else together
+    covered = game.aligned and not other & demanded(conditions[0])
+    need(covered or not game.reporting, "a condition is not possible with a Bob who reports probabilities")
+    if one:
+        release = Release(game, conditions[0], lams[0] if kind == "release" else F(0))
+        if kind == "priors":
+            priors, rows = over_priors(release, lams[0], problem["priors"], document)
+        program, names, exact = release.program, release.names, release.exact
+    else:
+        program, names, exact = several(kind, games, conditions, lams, weights)
     need(floats or exact, "the certificate is exact and the problem is not")
     need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
-    need(shape == (games[0].N, program.signals), "the channel of the certificate has another shape")
+    need(shape == (game.N, program.signals), "the channel of the certificate has another shape")
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
     need(cases or "cases" not in document, "there are no cases")
 
-    keyed(mechanism, ["states", "signals", "channel"], ["name"])
-    need(type(mechanism.get("name", "")) is str and mechanism["states"] == games[0].states, "other states")
-    table = listed(mechanism["channel"], "channel", games[0].N)
-    own = labels(mechanism["signals"], len(listed(table[0], "channel")))
-    like = rounded if floating(table) else F
-    q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
-    plain = kind == "release" and release.free and not (games[0].reporting or games[0].scores)
-    finer = plain and not {*own} <= {*names}  # signals may also name what the Eves decide
-    told, pooled = dict(zip(*games[0].tuples()[:2]) if finer else zip(names, range(len(names)))), {}
-    need({*own} <= {*told}, "the proof has no such signal")
-    for (x, row), (s, name) in product(enumerate(q), enumerate(own)):
-        if row[s]:
-            pooled[x, told[name]] = pooled.get((x, told[name]), 0) + row[s]
+    plain = kind == "release" and release.free and not (game.reporting or game.scores)
+    finer = plain and not {*mechanism["signals"]} <= {*names}  # signals may also name what the Eves decide
+    meant = dict(zip(*game.tuples()[:2]) if finer else zip(names, range(len(names))))
+    q, told, pooled = published(mechanism, game.states, meant)
     need(pooled == sent, "the mechanism is not the one that is proved")
-    need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
-
     channel = [[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])]
-    found = program.value(channel) + (games[0].excess(channel) if games[0].reporting else 0)
+    found = program.value(channel) + (excess(game, channel) if game.reporting else 0)
     if kind == "priors":  # the first listed prior attains the value, or the value is an upper end
-        worst = games[0].free_program(release.S, lams[0], rows[0]).value(channel)
+        worst = game.free_program(release.S, lams[0], rows[0]).value(channel)
         attained = read(worst) == value
         found = worst if attained else value
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
-        top = upper(games[0], priors, lams[0], channel, rows[0], found)
+        top = upper(game, priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
-    need(kind == "release" or not (games[0].scores or games[0].more), "reports among several problems or priors")
-    logs = one and ((games[0].logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in games[0].bobs))
+    need(kind == "release" or not (game.scores or game.more), "reports among several problems or priors")
+    logs = one and ((game.logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in game.bobs))
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
-    bound = program.bound(dual_of(document)) - games[0].added
+    bound = program.bound(dual_of(document)) - game.added
     if one and bound < found and release.few and (cases or release.pure):
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
     if finer:
-        split = games[0].free_program([told[name] for name in own], lams[0]).value(q)
+        split = game.free_program(told, lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    over = rounded_up(value - bound) if logs else found - bound
-    need(over <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
+    beyond = rounded_up(value - bound) if logs else found - bound
+    need(beyond <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
     what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
@@ -657,6 +624,12 @@ def bound_files(place, names, form):
 
 
 # ---- conditions: each is lowered to rows and observers of the program
+
+CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
+NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
+PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
+CONDITIONS = [*NOTIONS, *PRIVACY, "margin"]
+ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
 
 
 class Release:
@@ -720,35 +693,31 @@ class Release:
 
     def max_information(self, rows):
         """I(A;S) <= c bits: H(A|S) is the risk of who reports A. c is read larger by 2^-100; logarithms are rounded."""
-        game, losses, groups, scores, asked = self.game, [[] for _ in self.game.p], [], [], []
+        game, losses, groups, asked = self.game, [[] for _ in self.game.p], [], []
         need(many(rows) and game.aligned, "max_information")
-        for k, row in enumerate(rows):
+        for row in rows:
             keyed(row, ["at_most"], ["secret", "eve"])
-            need(len({*row}) <= 2 and self.used < len(game.more), "a limit on information needs reports")
+            need(len(row) <= 2 and self.used < len(game.more), "a limit on information needs reports")
             own = [a for a in game.eves if a.kind and a.name == row.get("eve")]
             need(own or "eve" not in row, "max_information names no Eve who reports")
-            secret = listed(row.get("secret", own[0].secret if own else game.states), "secret", game.N)
-            need(all(type(v) is int or (type(v) is str and v) for v in secret), "secret must be labels")
-            most = self.limit(row["at_most"], 1) + F(1, 2**100)
+            secret = worded(row.get("secret", own[0].secret if own else game.states), game.N)
+            most, table = self.limit(row["at_most"], 1) + F(1, 2**100), game.more[self.used]
             need(most > F(1, 2**100), "max_information must be positive")
-            who, table = Informant("log", [*map(str, secret)], game.p, game.p), game.more[self.used]
-            self.used, start = self.used + 1, groups[-1].stop if groups else 0
-            groups.append(range(start, start + table[0][0]))
-            listed_losses = who.losses(*table)
-            for mine, w, where in zip(losses, who.share, who.where):
-                mine += [] if where is None else [(j, w * v) for j, v in zip(groups[-1], listed_losses[where]) if v]
-            scores.append((k, who))
-            asked.append((most, who))
-        m = lambda who: who.masses([F(1)] * game.N)
-        low = lambda who: sum(v * log_below(1 / v) for v in m(who) if v)
-        high = lambda who: -sum(v * log_below(v) for v in m(who) if v)
+            who, start = Informant("log", secret, game.p, game.p), groups[-1].stop if groups else 0
+            self.used, columns = self.used + 1, range(start, start + table[0][0])
+            for mine, w, own in zip(losses, game.p, who.by_state(table)):
+                mine += [(j, w * v) for j, v in zip(columns, own) if v]
+            groups.append(columns)
+            asked.append((most, who, who.masses([F(1)] * game.N)))
+        low = lambda m: sum(v * log_below(1 / v) for v in m if v)  # the entropy of A, rounded down and up
+        high = lambda m: -sum(v * log_below(v) for v in m if v)
+        scores = [(k, who) for k, (_, who, _) in enumerate(asked)]
         self.program.observe("max_information", losses, groups, scores=scores)
         self.rows["max_information"] = [
-            ([], [("max_information", s, k, 1) for s in self.S], -most * log_below(F(1, 2)) - low(who))
-            for k, (most, who) in enumerate(asked)]
-        hidden = lambda q, who: sum(map(who.risk, zip(*q)))
+            ([], [("max_information", s, k, 1) for s in self.S], -most * log_below(F(1, 2)) - low(m))
+            for k, (most, _, m) in enumerate(asked)]
         self.program.laws["max_information"] = lambda q: all(
-            high(who) - hidden(q, who) <= most * log_below(F(2)) for most, who in asked)
+            high(m) - sum(map(who.risk, zip(*q))) <= most * log_below(F(2)) for most, who, m in asked)
 
     def max_signals(self, v):
         need(type(v) is int and v >= 1, "max_signals must be a positive integer")
@@ -1120,6 +1089,11 @@ class Informant:
         need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
         return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
 
+    def by_state(self, reports):
+        """The losses of all reports at every state, none where she has no mass."""
+        losses = self.losses(*reports)
+        return [[] if k is None else losses[k] for k in self.where]
+
     def masses(self, column):
         m = [F(0)] * len(self.values)
         for a, share, v in zip(self.where, self.share, column):
@@ -1130,6 +1104,39 @@ class Informant:
     def risk(self, column):
         """Her least loss at a signal with these masses of the states, rounded down."""
         return least_risk(self.kind, self.masses(column), lambda v: log_below(1 / v))
+
+
+def forecaster(game, a, table):
+    """A Bob who reports probabilities: the law of what he wants, and his finite losses on a subdivision."""
+    given, live = listed(table.get("secret", game.states), "secret", game.N), [x for x, p in enumerate(game.p) if p]
+    random = type(given[0]) is list
+    need(random == ("decisions" in table), "decisions name the columns of a secret that is random")
+    if random:
+        wide = len(labels(table["decisions"], len(listed(given[0], "secret"))))
+        rows = [scaled(distribution(row, wide), game.read) for row in given]
+        kept = [k for k in range(wide) if any(rows[x][k] for x in live)]
+        a.law, a.values = [[row[k] for k in kept] for row in rows], [table["decisions"][k] for k in kept]
+    else:
+        given = worded(given, game.N)
+        a.values = [*dict.fromkeys(given[x] for x in live)]
+        spend(game.N * len(a.values))
+        a.law = [[F(v == w) for w in a.values] for v in given]
+    a.law = [row if p else a.law[live[0]] for p, row in zip(game.p, a.law)]
+    need(game.splits, "there is no subdivision for a Bob who reports probabilities")
+    a.loss, a.decisions = tangent_losses(a, game.splits.pop(0))
+    game.added += a.weight * a.corners
+
+
+def excess(game, q):
+    """How much R_B of a channel, rounded up, is above what it is by the finite losses."""
+    rho, total = [[p * v for v in row] for p, row in zip(game.p, q)], F(0)
+    used = [s for s in range(len(q[0])) if any(row[s] for row in rho)]
+    spend(game.N * len(used) * sum(len(a.law[0]) if a.law else len(a.loss[0]) for a in game.bobs))
+    for a, s in product(game.bobs, used):
+        column = [(row[s], own) for row, own in zip(rho, a.law or a.loss) if row[s]]
+        sums = [sum(m * own[k] for m, own in column) for k in range(len(column[0][1]))]
+        total += a.weight * (least_risk(a.kind, sums, lambda v: -log_below(v)) if a.law else min(sums))
+    return total - sum(m * v for row, own in zip(rho, game.B) for m, v in zip(row, own) if m)
 
 
 def log_floor(q):
@@ -1332,6 +1339,9 @@ class Priors:
         return total / self.unit
 
 
+NODES = 50_000  # of a search for the worst prior
+
+
 def upper(game, priors, lam, q, start, claim):
     """A number that R_A exceeds under no prior of the set: the claim, if the search proves it.
 
@@ -1382,7 +1392,7 @@ def upper(game, priors, lam, q, start, claim):
     return -heap[0][0] / unit
 
 
-def over_priors(release, table, document):
+def over_priors(release, lam, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
@@ -1411,9 +1421,9 @@ def over_priors(release, table, document):
     program.cost, program.worst = [[F(0)] * len(release.S) for _ in game.p], "priors"
     program.rows["priors"] = []
     for k, p in enumerate(rows):
-        one = game.free_program(release.S, release.lam, p)
+        one = game.free_program(release.S, lam, p)
         program.observe(f"eve {k}", one.observers["eve"].losses, game.groups)
-        worst_row(program, f"eve {k}", one.cost, game.groups, release.lam)
+        worst_row(program, f"eve {k}", one.cost, game.groups, lam)
     return priors, rows
 
 
@@ -1423,43 +1433,39 @@ def over_priors(release, table, document):
 # leaves her no risk where one guess is right for all records with her z. The other pairs (n, z) are observers.
 # Components share no observer, so the bound is the sum of theirs.
 
+STUDY = ["format", "title", "columns", "publish", "eves", "holdout", "seed", "keep", "conditions"]
+COLUMN = ["name", "labels", "values", "numeric", "bands", "named", "merged", "whole", "missing", "strip", "decimal",
+          "ordered"]  # fmt: skip
+PRIOR = ["model", "smoothing", "toward", "margins", "likelihoods", "scores", "draws", "fresh", "fitted", "held_out",
+         "types", "p"]  # fmt: skip
+SHARED = ["min_eve_risk", "max_bob_risk"]
+
 
 class Summed(LoweredGame):
     """A signal is a tuple s of levels, and its cost at state x is sum_k tables[k][codes[x][k]][s_k]."""
 
     def __init__(self, mass, tables, codes):
-        self.tables, self.codes, self.known = tables, codes, {}
-        self.common = math.lcm(*{v.denominator for table in tables for row in table for v in row})
+        self.tables, self.codes = tables, codes
+        self.whole = math.lcm(*{v.denominator for table in tables for row in table for v in row})
         LoweredGame.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
 
-    def least(self, x, keep, cost, charges, heard, below, allowed):
-        if not heard:
-            return sum(min(table[code]) for table, code in zip(self.tables, self.codes[x]))
-        spend(len(keep) * len(heard) // 20 + 1, 1)
-        lost = math.lcm(*{v.denominator for losses, _ in heard for _, v in losses})
-        unit = math.lcm(below * lost, self.common)
-        out = self.costs(range(len(self.tables)), self.codes[x], unit)
-        for losses, told in heard:
-            make = lambda: answers(losses, told, lost, unit // (below * lost))
-            out = map(int.__sub__, out, self.once((id(losses), id(told), unit), make))
-        return F(min(out), unit)
+    def least(self, x, keep, void, charges, heard, below, allowed):
+        if heard:
+            return LoweredGame.least(self, x, keep, void, charges, heard, below, allowed)
+        return sum(min(table[code]) for table, code in zip(self.tables, self.codes[x]))
 
-    def costs(self, columns, codes, unit):
-        """What every tuple of levels of these columns costs, times `unit`: the sums of those of both halves."""
-        if len(columns) == 1:
-            return [int(v * unit) for v in self.tables[columns[0]][codes[0]]]
-        half, each = len(columns) // 2, []
-        for part, own in ((columns[:half], codes[:half]), (columns[half:], codes[half:])):
-            each.append(self.once((part, own, unit), lambda: self.costs(part, own, unit)))
-        return [v + w for v in each[0] for w in each[1]]
+    def common(self, x):
+        return self.whole
 
-    def once(self, key, make):
-        """A list that was made before, unless there are too many."""
-        if key not in self.known:
-            if len(self.known) * self.signals > 4_000_000:
-                self.known.clear()
-            self.known[key] = make()
-        return self.known[key]
+    def costs(self, x, keep, unit):
+        row = [0]
+        for table, code in zip(self.tables, self.codes[x]):
+            own = [v.numerator * (unit // v.denominator) for v in table[code]]
+            row = [v + w for v in row for w in own]
+        return row
+
+    def work(self, signals, heard):  # few replies are different
+        spend(signals * len(heard) // 20 + 1, 1)
 
 
 def joint(levels, sizes):
@@ -1935,6 +1941,7 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
 # where it is largest.
 
 EFFORT = Record(left=0, unit=1)
+LABELS = ["labels", "decisions", "states", "signals", "knows", "secret", "values", "columns", "published", "levels"]
 
 
 def spend(steps, unit=None):

@@ -220,15 +220,17 @@ def _exchange(new: Path, place: Path, names: set[str]) -> None:
 
 def _clear(folder: Path, place: Path, names: set[str]) -> None:
     """Remove a folder with the files of these names; everything else in it goes to `place`, if it is not there."""
-    with suppress(OSError):
-        for entry in list(os.scandir(folder)):
-            own = place / entry.name
-            with suppress(OSError):
-                if entry.name in names or (own.exists() and own.samefile(entry.path)):
-                    os.unlink(entry.path)
-                elif not os.path.lexists(own):
-                    os.rename(entry.path, own)
-        os.rmdir(folder)
+    for _ in range(3):  # what another writer moves to `place` may arrive here, if the two changed places meanwhile
+        with suppress(OSError):
+            for entry in list(os.scandir(folder)):
+                own = place / entry.name
+                with suppress(OSError):
+                    if entry.name in names or (own.exists() and own.samefile(entry.path)):
+                        os.unlink(entry.path)
+                    elif not os.path.lexists(own):
+                        os.rename(entry.path, own)
+            os.rmdir(folder)
+            return
 
 
 def _swapped(a: Path, b: Path) -> bool:

@@ -175,6 +175,23 @@ def test_what_else_a_folder_holds_survives_an_interrupt_at_any_step(
     assert (folder / "a").read_text() == "after"
 
 
+def test_what_another_writer_moves_in_at_the_last_moment_is_not_left_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of the user was left in the staged one, whose name starts with a dot."""
+    folder, real = tmp_path / "d", os.rmdir
+
+    def late(path: Path) -> None:
+        if not (folder / "more").exists():
+            (path / "more").mkdir()
+        real(path)
+
+    write_bundle(folder, {"a": "before"})
+    monkeypatch.setattr(os, "rmdir", late)
+    write_bundle(folder, PAIR)
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a", "b", "d", "more"]
+
+
 def test_threads_that_write_one_place_keep_what_else_is_there(tmp_path: Path) -> None:
     folder = tmp_path / "d"
     write_bundle(folder, PAIR)

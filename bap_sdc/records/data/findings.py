@@ -35,7 +35,7 @@ _EDGES = " \t.,;:"
 
 
 @dataclass(frozen=True)
-class SeenColumn:
+class Found:
     """A column of a table: its kind, its cells, bands if it has many numbers, and what was seen.
 
     kind: "numbers", "text", "mixed", "identifier", "weights" or "no levels". values: its first levels. count: how many
@@ -74,10 +74,10 @@ class SeenColumn:
 class Findings:
     """The columns of a table, and how its cells are to be read."""
 
-    columns: tuple[SeenColumn, ...]
+    columns: tuple[Found, ...]
     reading: Reading
 
-    def __getitem__(self, name: str) -> SeenColumn:
+    def __getitem__(self, name: str) -> Found:
         return next(column for column in self.columns if column.name == name)
 
 
@@ -104,9 +104,9 @@ def _commas(texts: Sequence[str]) -> bool:
     return any(COMMA.fullmatch(text) for text in cells) and all(COMMA.fullmatch(t) or is_number(t) for t in cells)
 
 
-def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> SeenColumn:
+def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> Found:
     if raw is None:
-        return SeenColumn(name, "no levels", notes=("its cells are not text, numbers, truth values or dates",))
+        return Found(name, "no levels", notes=("its cells are not text, numbers, truth values or dates",))
     index, cells = raw
     read = [reading.read(cell) for cell in cells]
     times = np.bincount(index, minlength=len(cells))
@@ -156,7 +156,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
-    return SeenColumn(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
+    return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
 
 
 def _numbers_people(read: Sequence[Any], index: Array) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from bap_lp.rational import InputError
 from bap_sdc.records.agents import Eve
-from bap_sdc.records.data.findings import FEW, Findings, SeenColumn, look_at
+from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.study import Study
 
@@ -127,7 +127,7 @@ def _prior(study: Study) -> list[str]:
 def _chosen(
     frame: Any, seen: Findings, source: str, secret: str | None, knows: Sequence[str] | None,
     publish: Sequence[str] | None,
-) -> tuple[SeenColumn, list[SeenColumn], list[SeenColumn], str, Study]:  # fmt: skip
+) -> tuple[Found, list[Found], list[Found], str, Study]:  # fmt: skip
     """Secret, known and published columns and lambda such that the study can be solved, with fewer known columns if
     need be; and the study."""
     asked = {"--knows": knows or (), "--publish": publish or ()}
@@ -153,8 +153,8 @@ def _chosen(
     return hers, known, published, "1", study
 
 
-def _published(columns: Sequence[SeenColumn], hers: SeenColumn) -> list[SeenColumn]:
-    out: list[SeenColumn] = []
+def _published(columns: Sequence[Found], hers: Found) -> list[Found]:
+    out: list[Found] = []
     size, most = 1, _DECISIONS if hers.levels == 2 else _FEWER
     for column in columns:
         if len(out) < _PUBLISHED and (not out or size * column.levels <= most):
@@ -173,12 +173,7 @@ def _calibrates(study: Study) -> bool:
 
 
 def _study(
-    frame: Any,
-    seen: Findings,
-    hers: SeenColumn,
-    known: Sequence[SeenColumn],
-    published: Sequence[SeenColumn],
-    source: str,
+    frame: Any, seen: Findings, hers: Found, known: Sequence[Found], published: Sequence[Found], source: str
 ) -> Study:
     """The study with these columns; one that cannot be made is refused."""
     used = list(dict.fromkeys((*published, hers, *known)))
@@ -195,7 +190,7 @@ def _study(
     )
 
 
-def _named(seen: Findings, name: str, option: str, source: str) -> SeenColumn:
+def _named(seen: Findings, name: str, option: str, source: str) -> Found:
     """The column of this name, if a study can use it."""
     if name not in [c.name for c in seen.columns]:
         raise InputError(option, name, f"is not a column of {source}")
@@ -206,14 +201,14 @@ def _named(seen: Findings, name: str, option: str, source: str) -> SeenColumn:
     return column
 
 
-def _options(column: SeenColumn) -> dict[str, Any]:
+def _options(column: Found) -> dict[str, Any]:
     """What a study says about the column."""
     if column.bands:
         return {"bands": list(column.bands)}
     return {"merge": {level: list(cells) for level, cells in column.merges}} if column.merges else {}
 
 
-def _secret(usable: Sequence[SeenColumn]) -> SeenColumn:
+def _secret(usable: Sequence[Found]) -> Found:
     texts = [c for c in usable if c.kind == "text"]
     two = [c for c in usable if c.levels == 2]
     pool = [c for c in two if c in texts] or two or texts or list(usable)
@@ -240,7 +235,7 @@ def _square(size: int) -> str:
     return json.dumps([[int(i != j) for j in range(size)] for i in range(size)])
 
 
-def _comments(column: SeenColumn) -> list[str]:
+def _comments(column: Found) -> list[str]:
     shown = ", ".join(_quoted(v[:60]) for v in column.values[:8]) + (", ..." if column.count > 8 else "")
     words = f"# {_quoted(column.name)}: {column.kind}, {column.count} different"
     if column.missing:

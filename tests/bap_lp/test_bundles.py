@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from strategies import lams, problems
 from tampering import MANIFEST, both, change, limited, refit
 
 import bap_lp
@@ -41,18 +39,6 @@ from bap_lp import (
 
 FILES = ("problem.json", "mechanism.json", "certificate.json")
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], title="Coin")
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(problems(5, 3), lams)
-def test_every_solution_bundles_and_verifies(
-    tmp_path_factory: pytest.TempPathFactory, problem: Problem, lam: F
-) -> None:
-    for exact in (True, False):
-        folder = tmp_path_factory.mktemp("b") / "d"
-        save_bundle(folder, solve(problem, lam, exact))
-        assert both(folder) == (True, True)
 
 
 @pytest.mark.slow

@@ -142,11 +142,6 @@ def test_the_optimum_is_proved_exactly() -> None:
     assert COIN.prior[1] * solution.mechanism.channel[1][0] == F(3, 40) == solution.risks.bob - F(1, 4)
 
 
-@pytest.mark.parametrize("lam", [F(0), F(1, 20), F(1, 10), F(2, 13), F(1, 3), F(1), F(50)])
-def test_the_optimal_value_is_piecewise_linear_in_lam(lam: Fraction) -> None:
-    assert solve(COIN, lam).value == min(F(1, 4), F(13, 40) - F(3, 4) * lam)
-
-
 def test_the_summary_table_is_exact() -> None:
     table = compare(COIN)
     assert table.lam == LAM

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import channels, problems
 
-from bap_lp import InputError, Mechanism, Problem, composed, evaluate, solve
+from bap_lp import InputError, Mechanism, Problem, composed, evaluate
 from bap_lp.releases import full
 
 COIN = Problem(
@@ -25,12 +25,6 @@ def ordered(mechanism: Mechanism, draws: int) -> Mechanism:
         for row in mechanism.channel
     ]
     return Mechanism(rows, states=mechanism.states)
-
-
-def test_three_draws_of_the_coin_toss_leave_eve_little() -> None:
-    optimum = solve(COIN).mechanism
-    left = [evaluate(COIN, composed(optimum, draws)).risks.eve for draws in (1, 2, 3)]
-    assert left == [F(3, 4), F(9, 40), F(27, 400)]
 
 
 @settings(max_examples=30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import pickle
 from pathlib import Path
 
 import pytest
@@ -40,13 +39,6 @@ def test_only_public_names_are_listed() -> None:
         assert set(dir(package)) - {"__version__"} == set(package.__all__)
 
 
-def test_a_module_of_the_package_can_be_imported_by_name() -> None:
-    from bap_lp import plots, releases
-
-    assert releases.compare is bap_lp.compare
-    assert plots.risk_utility_map is bap_lp.plots.risk_utility_map
-
-
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'sovle'"):
         _ = bap_lp.sovle
@@ -55,18 +47,3 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_the_version_is_that_of_the_distribution() -> None:
     assert bap_lp.__version__.split(".")[0].isdecimal()
     assert "__version__" in dir(bap_lp)
-
-
-def test_classes_and_functions_survive_pickling() -> None:
-    for name in ("Problem", "Mechanism", "solve", "InputError"):
-        assert pickle.loads(pickle.dumps(getattr(bap_lp, name))) is getattr(bap_lp, name)
-
-
-def test_a_name_can_be_replaced_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = bap_lp.solve
-    with monkeypatch.context() as patch:
-        patch.setattr("bap_lp.solve", len)
-        from bap_lp import solve
-
-        assert solve is len
-    assert bap_lp.solve is before

@@ -135,30 +135,6 @@ def test_the_value_is_that_of_a_linear_program_over_all_vertices(make: Callable[
     assert verify(problem, best.certificate).optimal
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_mixtures_of_the_vertices_of_a_ball_are_the_ball(seed: int) -> None:
-    problem = some(100 + seed, states=3)
-    priors, rows = ball(problem, F(1, 10))
-    corners = [[F(float(v)).limit_denominator(10**6) for v in p] for p in vertices(rows, 3)]
-    hull = PriorSet.vertices(corners)
-    assert solve(problem, 1, priors=priors).value == solve(problem, 1, priors=hull).value
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_prior_on_a_fine_grid_is_worse_than_the_value_and_one_attains_it(seed: int) -> None:
-    problem = some(200 + seed, states=3)
-    best, center = solve(problem, 2, priors=PriorSet.total_variation("1/5")), problem.p.astype(float)
-    q, grid = told(best), 60
-    inside = [
-        p
-        for i, j in itertools.product(range(grid + 1), repeat=2)
-        if i + j <= grid and abs((p := np.array([i, j, grid - i - j]) / grid) - center).sum() <= 0.4
-    ]
-    found = max(alice(problem, q, 2, p) for p in inside)
-    assert found <= float(best.value) + 1e-12
-    assert alice(problem, q, 2, best.worst_prior.astype(float)) == pytest.approx(float(best.value), abs=1e-12)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_moved_mass_gives_the_value_of_a_program_with_the_coupling_spelt_out(seed: int) -> None:
     """The worst prior for every pair of replies by scipy, which moves mass by a linear program of its own."""

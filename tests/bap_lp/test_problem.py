@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, minimum_of, solve
+from bap_lp import Agent, InputError, Mechanism, Problem, minimum_of, solve
 from bap_lp.model.labels import joined, joints
 from bap_lp.rational import number, public
 
@@ -118,14 +118,6 @@ def test_a_bad_model_is_refused_with_its_rule(arguments: dict[str, object], mess
     with pytest.raises(InputError) as error:
         Problem.from_model(**model)
     assert message in str(error.value)
-
-
-def test_a_model_is_reduced_to_posterior_losses() -> None:
-    problem = Problem.from_model(HALF, [[1, 0], HALF], FLIP, [[0, 1], [10, 0]])
-    assert problem.prior.tolist() == [F(3, 4), F(1, 4)]
-    assert problem.bob_loss.tolist() == [[F(1, 3), F(2, 3)], [1, 0]]
-    assert problem.exact
-    assert calibrate(problem) == F(1, 3)
 
 
 def test_one_float_makes_a_float_problem() -> None:

@@ -8,13 +8,10 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
-from scipy.stats import norm
 
-from bap_lp import InputError, Problem, quadratic, solve
+from bap_lp import InputError, quadratic
 from bap_lp.questions.convex.linear_releases import (
     Quadratic,
     Squared,
@@ -189,80 +186,6 @@ def test_a_singular_covariance_is_solved_on_its_support() -> None:
     found = quadratic(sigma, [1, 0, 0], [0, 1, 0], 0.5)
     check(found)
     assert found.value == pytest.approx(quadratic(sigma[:2, :2], [1, 0], [0, 1], 0.5).value, abs=1e-12)
-
-
-def cells(k: int) -> tuple[Any, Any, Any]:
-    """Masses, means and variances of the standard normal on k intervals, in closed form."""
-    edges = np.concatenate([[-np.inf], np.linspace(-3, 3, k - 1), [np.inf]])
-    mass, density = np.diff(norm.cdf(edges)), norm.pdf(edges)
-    mean = -np.diff(density) / mass
-    second = 1 - np.diff(np.where(np.isfinite(edges), edges, 0) * density) / mass
-    return mass, mean, second - mean**2
-
-
-def least_risk(p: Any, bob: Any, eve: Any, lam: float) -> float:
-    """The compact program by scipy: rho(x,i) with sum_i rho = p, and t_i <= sum_x E(x,j) rho(x,i)."""
-    (N, b), e = bob.shape, eve.shape[1]
-    replies = sparse.kron(eve.T, sparse.eye(b)) * -1.0  # row (j, i), column (x, i)
-    rows = sparse.hstack([replies, sparse.kron(np.ones((e, 1)), sparse.eye(b))])
-    whole = sparse.hstack([sparse.kron(sparse.eye(N), np.ones((1, b))), sparse.csr_matrix((N, b))])
-    cost, bounds = np.append(bob.ravel(), np.full(b, -lam)), [(0, None)] * (N * b) + [(None, None)] * b
-    return float(linprog(cost, rows.tocsc(), np.zeros(e * b), whole.tocsc(), p, bounds, method="highs").fun)
-
-
-GRIDS = [(8, 6, 9, 9), (16, 6, 15, 21), (20, 12, 21, 31), (28, 12, 31, 41)]
-
-
-def test_linear_programs_on_cells_converge_to_the_closed_form() -> None:
-    """Cut Z, along the eigenvectors of H, into cells: a mechanism on cells is a mechanism, so its R_A is at least V.
-
-    On grids of steps h_B, h_E the agents lose at most h^2/4 (a grid over all cell means holds a decision within h/2 of
-    every posterior mean), so V - lam h_E^2/4 <= LP. Releasing the cell of Z_1 only, where d_1 > 0 >= d_2, leaves
-    S = 1 - E Var(Z_1|cell) of it, so LP <= V + d_1 E Var(Z_1|cell) + h_B^2/4.
-    """
-    problem, lam = normal_mean(2, 1.0, [1, 0]), 0.25
-    found = quadratic(*problem, lam)
-    check(found)
-    R = np.linalg.cholesky(problem.covariance)
-    bob, eve = (R.T @ np.ravel(a.target) for a in (problem.bob, problem.eve))
-    d, V = np.linalg.eigh(np.outer(bob, bob) - lam * np.outer(eve, eve))
-    assert d[0] < 0 < d[1]
-    bob, eve, widths = bob @ V[:, ::-1], eve @ V[:, ::-1], []
-    for k1, k2, decisions, eves in GRIDS:
-        (m1, mean1, var1), (m2, mean2, var2) = cells(k1), cells(k2)
-        p = np.outer(m1, m2).ravel()
-        mean, var = (
-            np.stack(np.meshgrid(*pair, indexing="ij"), -1).reshape(-1, 2) for pair in ((mean1, mean2), (var1, var2))
-        )
-        tables, steps = [], []
-        for target, count in ((bob, decisions), (eve, eves)):
-            centre = mean @ target
-            grid = np.linspace(centre.min(), centre.max(), count)
-            tables.append((grid - centre[:, None]) ** 2 + (var @ target**2)[:, None])
-            steps.append(grid[1] - grid[0])
-        value = least_risk(p, tables[0], tables[1], lam) + problem.bob.residual
-        lower = found.value - lam * steps[1] ** 2 / 4
-        upper = found.value + d[1] * float(m1 @ var1) + steps[0] ** 2 / 4
-        assert lower <= value <= upper
-        widths.append(upper - lower)
-    assert widths == sorted(widths, reverse=True)
-    assert widths[-1] < 0.03
-    assert abs(float(value) - found.value) < 0.006
-
-
-def test_a_linear_program_at_the_calibrated_lam_is_within_its_grid_error() -> None:
-    """One observation, Eve after it, lam calibrated: whatever the cells, every mechanism is within grid error of V."""
-    problem = normal_mean(1, 1.0)
-    found = quadratic(*problem, "calibrated")
-    mass, mean, var = cells(24)
-    x = np.sqrt(2) * mean
-    tables = []
-    for target in (0.5, 1.0):
-        grid = np.linspace(target * x[0], target * x[-1], 25)
-        tables.append((grid - target * x[:, None]) ** 2 + target**2 * 2 * var[:, None])
-    step = (x[-1] - x[0]) / 24
-    value = solve(Problem(mass, *tables), found.lam, exact=False).value + 0.5
-    assert found.value - found.lam * step**2 / 4 <= value <= found.value + (step / 2) ** 2 / 4
 
 
 def test_the_posterior_covariance_of_full_and_null_release_is_all_and_nothing() -> None:

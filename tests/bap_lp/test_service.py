@@ -169,13 +169,3 @@ def test_a_time_limit_belongs_to_its_thread() -> None:
     finally:
         done.set()
         thread.join()
-
-
-def test_a_solution_does_not_depend_on_what_the_thread_solved_before() -> None:
-    problems = [random_problem(20 + 7 * k, 3 + k % 3, k, exact=True) for k in range(6)]
-    alone = [solve(problem, 1).mechanism for problem in problems]
-    with pytest.raises(OutOfTime), time_limited(0.0):
-        solve(problems[0], 1)
-    assert [solve(problem, 1).mechanism for problem in reversed(problems)] == alone[::-1]
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(lambda problem: solve(problem, 1).mechanism, problems * 2)) == alone * 2

@@ -6,7 +6,6 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-import sympy
 from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,24 +17,12 @@ quick = settings(max_examples=80)
 
 
 @pytest.mark.slow
-@quick
-@given(problems(), lams)
-def test_exact_solution_is_proved(problem: Problem, lam: F) -> None:
-    solution = solve(problem, lam)
-    assert solution.exact
-    assert solution.gap == 0
-    assert solution.value == solution.bound == solution.risks.alice(lam)
-    assert verify(problem, solution.certificate)
-    assert len(solution.mechanism.signals) <= problem.shape[1]
-    assert evaluate(problem, solution.mechanism).alice(lam) == solution.value
-
-
-@pytest.mark.slow
 @settings(max_examples=50)
 @given(problems(states=5, decisions=3), lams)
 def test_paper_program_has_the_same_value(problem: Problem, lam: F) -> None:
     compact, paper = solve(problem, lam), solve(problem, lam, formulation="paper")
     assert compact.value == paper.value
+    assert len(compact.mechanism.signals) <= problem.shape[1]
     assert verify(problem, paper.certificate)
     assert evaluate(problem, paper.mechanism).alice(lam) == paper.value
 
@@ -154,18 +141,3 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
     b, e = B.shape[1], E.shape[1]
     C = qif.mechanism.l_risk.min_loss_given_min_risk(prior, b, e, floor, lambda j, x: E[x, j], lambda x, i: B[x, i])
     assert sum(p[x] * F(C[x, i]) * B[x, i] for x in range(len(p)) for i in range(b)) == solution.risks.bob
-
-
-@pytest.mark.slow
-def test_sympy_agrees_on_the_coin_toss() -> None:
-    """rho and Eve's risk t at each signal, with t_i <= sum_x E(x,j) rho(x,i), by sympy's simplex method."""
-    from sympy.solvers.simplex import lpmin
-
-    p, bob, eve, lam = ["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]], "1/4"
-    rho = [sympy.symbols(f"r{x}_:2", real=True) for x in range(2)]
-    t, whole, pair = sympy.symbols("t:2", real=True), sympy.Rational, [0, 1]
-    rows = [sympy.Eq(sum(rho[x]), whole(p[x])) for x in pair] + [rho[x][i] >= 0 for x in pair for i in pair]
-    rows += [t[i] <= sum(eve[x][j] * rho[x][i] for x in pair) for i in pair for j in pair]
-    value, _ = lpmin(sum(whole(bob[x][i]) * rho[x][i] for x in pair for i in pair) - whole(lam) * sum(t), rows)
-    found = solve(Problem(p, bob, eve), lam).value
-    assert value == sympy.Rational(str(found)) == sympy.Rational(13, 40) - sympy.Rational(3, 16)

@@ -18,13 +18,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from clusters import local_client
-from flint import fmpq
 
 from bap_lp import InputError, Problem, Solution, solve, sweep, verify
-from bap_lp.releases import full
 
 LAMS = [Fraction(k, 20) for k in range(8)]
 
@@ -172,16 +169,6 @@ def test_a_solution_survives_pickle_and_deepcopy(exact: bool, protocol: int | No
     assert [other.mechanism.release(0) for _ in range(3)]
 
 
-def test_models_merged_problems_and_mechanisms_survive_pickle() -> None:
-    model = Problem.from_model(["1/2", "1/2"], [["1", "0"], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
-    for problem in (model, model.merged(), coin_toss(), coin_toss().as_float()):
-        other = pickle.loads(pickle.dumps(problem))
-        assert type(other) is type(problem)
-        assert solve(other).value == solve(problem).value
-        assert (full(other).q == full(problem).q).all()
-    assert np.all(pickle.loads(pickle.dumps(model)).theta.posterior == model.theta.posterior)  # type: ignore[union-attr]
-
-
 def test_an_error_survives_pickle() -> None:
     error = InputError("prior[2]", Fraction(-1, 3), "must be positive")
     error.add_note("in a file")
@@ -189,9 +176,3 @@ def test_an_error_survives_pickle() -> None:
     assert str(other) == str(error) == "prior[2] = -1/3 must be positive"
     assert (other.field, other.value, other.rule) == (error.field, error.value, error.rule)
     assert other.__notes__ == ["in a file"]
-
-
-def test_rationals_survive_pickle_and_copying() -> None:
-    for number in (fmpq(0), fmpq(-1, 3), fmpq(10**400 + 1, 7**300)):
-        assert pickle.loads(pickle.dumps(number)) == copy.deepcopy(number) == number
-        assert type(copy.copy(number)) is fmpq

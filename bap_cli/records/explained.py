@@ -18,7 +18,7 @@ from bap_cli.commands.what_if import equal, short
 from bap_cli.progress import Progress
 from bap_cli.records.opening import Opened, called, opened
 from bap_cli.terminal import console
-from bap_lp.model.display import clean, counted, listed, person
+from bap_lp.model.display import clean, counted, listed, percent, person
 from bap_lp.rational import Array, is_exact, public
 from bap_sdc.records.optimum.risks import as_is_of, extremes_of, weighted_risk
 from bap_sdc.records.solution import StudySolution
@@ -82,7 +82,7 @@ def _changes(solution: StudySolution) -> Iterator[str]:
             if told[e, j] != types[row[e], k]
         ]
         name = clean(names[row[e]], 200)
-        yield f"“{name}” is published with {listed(new, ' and ')} in {float(q[e]):.1%} of the cases."
+        yield f"“{name}” is published with {listed(new, ' and ')} in {percent(q[e])} of the cases."
     if len(order) > _NAMED:
         yield f"{counted(len(order) - _NAMED, 'more change')} like these are in mechanism.json."
 
@@ -103,7 +103,7 @@ def _indifferent(solution: StudySolution) -> Iterator[str]:
             yield f"So {who} guesses no better than without a release."
         elif null:
             gain = 1 - float(risk) / float(null)
-            yield f"{person(spy.name, start=True)} is {gain:.1%} better off than without a release."
+            yield f"{person(spy.name, start=True)} is {percent(gain)} better off than without a release."
 
 
 def _ties(solution: StudySolution, spy: Any) -> tuple[int, int]:

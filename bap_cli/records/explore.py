@@ -12,7 +12,7 @@ from bap_cli.app import Json
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import Opened, StudyOrFolder, called, choice_words, opened
-from bap_lp.model.display import clean, counted, equals
+from bap_lp.model.display import clean, counted, equals, percent
 from bap_lp.rational import InputError, public
 
 _ROWS = 40  # lines shown before the rest is only counted
@@ -57,7 +57,7 @@ def show_path(path: Any, found: Opened) -> None:
     rows = []
     for k, line in enumerate(path.lines[:_ROWS], start=1):
         cells = [str(k), short(line.start, 12), f"{float(line.risks.bob):.4f}", f"{float(line.risks.eve):.4f}"]
-        cells.append(f"{100 * max(map(float, path.gains(line))):.1f}%")
+        cells.append(percent(max(path.gains(line))))
         if audited:
             one = line.audit
             cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.eve, one.informed)]
@@ -69,6 +69,9 @@ def show_path(path: Any, found: Opened) -> None:
     out.print()
     say(out, "Eve gains: how much better off she is than without a release, as a share of her risk without one;")
     say(out, "of several Eves the one who gains most. Informed: she knows the shares of the held-out records.")
+    say(
+        out, "Gains are averages: what `bap microdata solve` says of a line tells which records still make her certain."
+    )
     named = [(found.lam, found.choice)] if found.eve_gain is None else []
     asked_for = None if found.eve_gain is not None else found.lam
     named += [(name, choice_words(name, None, True)) for name in ("calibrated", "as is") if name != asked_for]

@@ -17,7 +17,7 @@ import numpy as np
 
 from bap_cli.report.sign import fingerprint, is_zero_one, origin
 from bap_lp.files.bundles import MANIFEST
-from bap_lp.model.display import clean, counted, equals, listed, person
+from bap_lp.model.display import clean, counted, equals, listed, percent, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.solution import StudySolution
@@ -53,10 +53,8 @@ def _items(lines: Sequence[str]) -> str:
 
 def of_hundred(share: float) -> str:
     """A probability as a number of cases in 100: 12.3, or "fewer than 0.1"."""
-    x = 100 * share
-    if 0 < x < 0.05:
-        return "fewer than 0.1"
-    return "more than 99.9" if 99.95 < x < 100 else f"{round(x, 1):g}"
+    told = percent(share).removesuffix("%").removesuffix(".0")
+    return told.replace("<", "fewer than ").replace(">", "more than ")
 
 
 def _figure(value: Any, public: bool) -> str:

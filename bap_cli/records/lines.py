@@ -13,7 +13,7 @@ from typing import Any
 
 from bap_cli.records.first_screen import counts_wrong, of_hundred, symbols
 from bap_cli.report.tables import slider
-from bap_lp.model.display import clean, person
+from bap_lp.model.display import clean, percent, person
 from bap_lp.rational import InputError, public
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.path import StudyLine, StudyPath
@@ -43,7 +43,7 @@ class LinesOfStudy:
         return f"{float(line.start):.3g} to {float(line.end):.3g}"
 
     def gain(self, line: StudyLine) -> str:
-        return f"{100 * max(map(float, self.path.gains(line))):.1f}%"
+        return percent(max(self.path.gains(line)))
 
     def held(self, line: StudyLine) -> str:
         one = line.audit
@@ -104,7 +104,8 @@ def lines_section(path: StudyPath, lam: Any) -> tuple[str, dict[str, Any]]:
     more = f'<p class="hint">{hidden} more between these; the slider reaches them.</p>' if hidden else ""
     words = (
         "Each line is the best release for its range of λ, proved for this prior. The gain is how much better off an "
-        "adversary is than without a release, as a share of the loss without one. Sign the last line whose step is "
+        "adversary is than without a release, on average, as a share of the loss without one. A line without a gain "
+        "can still give some records away; the plain words of its own page say so. Sign the last line whose step is "
         "still worth its price to you, and look at what held-out records say first."
     )
     control = (

@@ -25,7 +25,7 @@ from bap_cli.records.tables import UNCHANGED, probability
 from bap_cli.report.html import island, policy
 from bap_cli.report.sign import fingerprint
 from bap_lp.files.bundles import MANIFEST
-from bap_lp.model.display import both, clean, printable
+from bap_lp.model.display import both, clean, percent, printable
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
@@ -107,10 +107,7 @@ def _number(value: Any, digits: int = 4) -> str:
 
 
 def _share(value: float) -> str:
-    """A share in per cent; what is not 0 or 100 is not shown as such."""
-    if value == 0:
-        return "·"
-    return "<1%" if value < 0.005 else ">99%" if 0.995 < value < 1 else f"{value:.0%}"
+    return percent(value, 0) if value else "·"
 
 
 def _estimate(one: AuditedRisk, digits: int) -> str:
@@ -173,9 +170,9 @@ def _released(solution: StudySolution, audit: Audit | None, public: bool) -> str
     study, digits = solution.study, 3 if public else 4
     rows = []
     for t, risk, changed in zip(study.targets, solution.columns, solution.changed, strict=True):
-        row = [t.column, _number(risk, digits), f"{float(changed):.1%}"]
+        row = [t.column, _number(risk, digits), percent(changed)]
         if audit is not None:
-            row += [_estimate(audit.columns[t.column], digits), f"{audit.utility.changed[t.column]:.1%}"]
+            row += [_estimate(audit.columns[t.column], digits), percent(audit.utility.changed[t.column])]
         rows.append(row)
     more = ["risk, held-out", "cells changed, held-out"] if audit is not None else []
     text = "Each released record is a record of the same columns. Risk is the mean loss of an analyst who reads it."
@@ -215,7 +212,7 @@ def _alternatives(comparison: ReleaseComparison) -> str:
     rows = []
     for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
         shown = [
-            "" if v != v else f"{v:.1%}" if h == "cells changed" else _number(v, 3)
+            "" if v != v else percent(v) if h == "cells changed" else _number(v, 3)
             for h, v in zip(grid.columns[1:], cells, strict=True)
         ]
         rows.append([row.name, *shown])
@@ -251,8 +248,8 @@ def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, publ
             [f"{eve.name}: fewest different secrets in a group (l)", d.l, UNCHANGED],
             [f"{eve.name}: expected correct links", f"{d.reidentified_before:.1f}", links],
             [f"{eve.name}: largest posterior of a secret", probability(d.posterior_null), probability(d.posterior)],
-            [f"{eve.name}: records whose secret is guessed at less cost", "0%", f"{d.better:.1%}"],
-            [f"{eve.name}: records whose secret is guessed at more cost", "0%", f"{d.worse:.1%}"],
+            [f"{eve.name}: records whose secret is guessed at less cost", "0%", percent(d.better)],
+            [f"{eve.name}: records whose secret is guessed at more cost", "0%", percent(d.worse)],
         ]
     u = audit.utility
     rows += [
@@ -346,7 +343,7 @@ def _confidential(solution: StudySolution, threshold: int) -> str:
     parts.append(
         _words("Records most at risk: how likely their secret is to an adversary before and after the release.")
     )
-    risky = [[o.record, o.count, o.eve, f"{o.before:.0%}", f"{o.after:.0%}"] for o in records_at_risk(solution)]
+    risky = [[o.record, o.count, o.eve, percent(o.before, 0), percent(o.after, 0)] for o in records_at_risk(solution)]
     parts.append(_table(["record type", "records", "adversary", "before", "after"], risky))
     types, counts = study.prior.types, study.prior.counts
     order = np.argsort(-counts, kind="stable")[:_LISTED]

@@ -8,7 +8,7 @@ from typing import Any
 
 from bap_cli.show import risk_table
 from bap_cli.terminal import console, paragraph, say, short, show_table
-from bap_lp.model.display import clean, counted, equals, person
+from bap_lp.model.display import clean, counted, equals, percent, person
 from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.release.alternatives import ReleaseComparison
@@ -39,7 +39,7 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
     risk_table(out, solution.risks, solution.lam)
     out.print()
     columns = zip(study.targets, solution.columns, solution.changed, strict=True)
-    rows = [[clean(target.column), short(risk), f"{float(changed):.1%}"] for target, risk, changed in columns]
+    rows = [[clean(target.column), short(risk), percent(changed)] for target, risk, changed in columns]
     show_table(out, ("column", "risk", "cells changed"), rows, (1, 2))
     out.print()
     rows = []
@@ -115,7 +115,7 @@ def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> Non
     rows = []
     for name, *cells in grid.rows:
         numbers = zip(grid.columns[1:], cells, strict=True)
-        shown = ["" if v != v else f"{v:.1%}" if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
+        shown = ["" if v != v else percent(v) if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
         rows.append([clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown))])
     show_table(out, grid.columns, rows, range(1, len(grid.columns)))
     for name, why in comparison.omitted:
@@ -141,15 +141,15 @@ def show_audit(audit: Audit) -> None:
             ("records alone with what she knows", d.unique, UNCHANGED),
             ("expected correct links", f"{d.reidentified_before:.1f}", f"{d.reidentified:.1f}"),
             ("largest posterior of a secret", probability(d.posterior_null), probability(d.posterior)),
-            ("records guessed at less cost", "", f"{d.better:.1%}"),
-            ("records guessed at more cost", "", f"{d.worse:.1%}"),
+            ("records guessed at less cost", "", percent(d.better)),
+            ("records guessed at more cost", "", percent(d.worse)),
         ]
         for k, (name, before, after) in enumerate(rows):
             shown.append([clean(eve.name) if not k else "", name, str(before), str(after)])
     show_table(out, ("Eve", "measure", "without release", "with release"), shown, (2, 3))
     out.print()
     u = audit.utility
-    changed = ", ".join(f"{clean(name)} {share:.1%}" for name, share in u.changed.items())
+    changed = ", ".join(f"{clean(name)} {percent(share)}" for name, share in u.changed.items())
     pairs = "" if isnan(u.two_way) else f", two-way {u.two_way:.4f}"  # one column has no pairs
     say(out, f"Changed cells: {changed}. Distance of margins: one-way {u.one_way:.4f}{pairs}.")
 

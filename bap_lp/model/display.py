@@ -57,6 +57,15 @@ def equals(name: str, value: Number, shown: Callable[[Number], str] = both) -> s
     return f"{name} {text}" if text.startswith("≈") else f"{name} = {text}"
 
 
+def percent(share: Number, digits: int = 1) -> str:
+    """12.3%; a share that is neither nothing nor all is not shown as such: <0.1%, >99.9%."""
+    least = 10.0**-digits
+    x = 100 * float(share)
+    if 0 < share < 1 and not least / 2 < x < 100 - least / 2:
+        return f"<{least:g}%" if x < 50 else f">{100 - least:g}%"
+    return f"{round(x, digits) + 0.0:.{digits}f}%"
+
+
 def counted(count: int, what: str) -> str:
     """1 state, 2 states."""
     return f"{count} {what}" + ("" if count == 1 else "s")

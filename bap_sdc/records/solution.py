@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, person, risks_line
+from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, percent, person, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import EXACT, float_above, float_below, public, stated, text, tree_sum
@@ -357,7 +357,7 @@ class StudySolution(Tabular):
                 f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}."
             )
         for t, risk, changed in zip(study.targets, self.columns, self.changed, strict=True):
-            lines.append(f"Column {t.column}: risk {both(risk)}; {float(changed):.1%} of its cells are changed.")
+            lines.append(f"Column {t.column}: risk {both(risk)}; {percent(changed)} of its cells are changed.")
         for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True):
             knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
             lines.append(

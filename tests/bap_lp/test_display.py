@@ -41,7 +41,7 @@ from bap_lp import (
     uniqueness,
     verify,
 )
-from bap_lp.model.display import Displayed, Tabular, both, clean, equals, fraction, listed
+from bap_lp.model.display import Displayed, Tabular, both, clean, equals, fraction, listed, percent
 
 HOSTILE = "<b>&\x1b[31m\n" + "long " * 50
 
@@ -295,6 +295,12 @@ def test_long_fractions_are_rounded_and_said_to_be() -> None:
     assert equals("R_A", long) == "R_A ≈ 0.333333"
     assert both(F(13, 40)) == "13/40 (0.325)"
     assert both(F(3)) == "3"
+
+
+def test_a_share_that_is_neither_nothing_nor_all_is_not_shown_as_such() -> None:
+    shown = [percent(share) for share in (0, F(1, 10**30), 0.0006, F(1, 3), 0.9996, 1 - F(1, 10**30), 1, -1e-17)]
+    assert shown == ["0.0%", "<0.1%", "0.1%", "33.3%", ">99.9%", ">99.9%", "100.0%", "0.0%"]
+    assert (percent(0.004, 0), percent(0.997, 0)) == ("<1%", ">99%")
 
 
 def test_labels_are_one_printable_piece_of_text() -> None:

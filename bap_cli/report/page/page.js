@@ -145,9 +145,13 @@ function drawMarks() {
 
 const pieceAt = (price) => Math.max(0, starts.filter((start) => Q.cmp(start, price) <= 0).length - 1);
 
+// A share of the whole in words; one that is neither nothing nor all is not shown as such
 function percent(part, whole) {
-  if (Q.cmp(whole, Q.read("0")) === 0) return null;
-  return Math.min(100, Math.max(0, 100 * Q.float(Q.div(part, whole))));
+  if (Q.cmp(whole, zero) === 0) return null;
+  if (Q.cmp(part, zero) <= 0) return "0%";
+  if (Q.cmp(part, whole) >= 0) return "100%";
+  const share = 100 * Q.float(Q.div(part, whole));
+  return share < 0.05 ? "less than 0.1%" : share > 99.95 ? "more than 99.9%" : `${Number(share.toPrecision(3))}%`;
 }
 
 function drawFigures(index) {
@@ -160,15 +164,14 @@ function drawFigures(index) {
   const own = data.beliefs !== null;
   const useful = own ? null : percent(Q.sub(nothing.bob, best.bob), Q.sub(nothing.bob, full.bob));
   const hidden = own ? null : percent(Q.sub(best.eve, full.eve), Q.sub(nothing.eve, full.eve));
-  const show = (share) => `${Number(share.toPrecision(3))}%`;
-  $("bob-kept").textContent = own ? `full release ${Q.both(full.bob)}, null release ${Q.both(nothing.bob)}` : useful === null ? "Bob gains nothing even from the full data." : `${show(useful)} of what the full data are worth to Bob`;
-  $("eve-kept").textContent = own ? `full release ${Q.both(full.eve)}, null release ${Q.both(nothing.eve)}` : hidden === null ? "Eve gains nothing even from the full data." : `${show(hidden)} of the privacy of releasing nothing, on average`;
+  $("bob-kept").textContent = own ? `full release ${Q.both(full.bob)}, null release ${Q.both(nothing.bob)}` : useful === null ? "Bob gains nothing even from the full data." : `${useful} of what the full data are worth to Bob`;
+  $("eve-kept").textContent = own ? `full release ${Q.both(full.eve)}, null release ${Q.both(nothing.eve)}` : hidden === null ? "Eve gains nothing even from the full data." : `${hidden} of the privacy of releasing nothing, on average`;
   const piece = data.pieces[index];
   const tie = index > 0 && Q.cmp(starts[index], lam) === 0;
   const spanned = !model || provedPiece(index) !== false;
   $("range").textContent = data.partial || !spanned ? "" : `This mechanism is optimal for λ from ${Q.short(starts[index])} ${piece.end === null ? "on" : `to ${Q.short(Q.read(piece.end))}`}.`;
   $("gist").textContent = (useful === null || hidden === null ? "" :
-    `At this price ${data.conditions ? "an optimal release that meets the conditions" : "an optimal release"} keeps ${show(useful)} of the usefulness of the full data and, on average, ${show(hidden)} of the privacy of releasing nothing.`) +
+    `At this price ${data.conditions ? "an optimal release that meets the conditions" : "an optimal release"} keeps ${useful} of the usefulness of the full data and, on average, ${hidden} of the privacy of releasing nothing.`) +
     data.problem.eves.map(({ name }, k) => (own || !isCertain(k, index) ? "" : ` But ${certainWords(k, index)}${data.problem.eves.length > 1 ? ` to \u2068${name}\u2069` : ""}.`)).join("") +
     (tie ? " Here the mechanism changes: this one and the one before it are equally good." : "");
   const named = Q.cmp(lam, Q.read(data.lambda.wanted)) === 0 && data.lambda.choice ? `, ${data.lambda.choice}` :

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.display import counted, person
+from bap_lp.model.display import counted, percent, person
 from bap_lp.rational import Array, floats
 from bap_sdc.records.audit.audit import REHEARSAL, AuditedRisk, counted_types, difference, judged
 from bap_sdc.records.data.prior import keys
@@ -295,11 +296,17 @@ def _compared(gain: AuditedRisk, other: str) -> str:
 
 def _certain(one: Certainty, public: bool) -> str:
     """Both sides of the promise: the average, and the records that are given away."""
-    who, share = person(one.eve), _whole_percent if public else _percent
+    who = person(one.eve)
+    share = partial(_told, digits=0 if public else 1)
     average = "" if one.kept is None else f"On average {who} keeps {share(one.kept)} of the risk without a release"
     if average and one.informed is not None:
         average += f", and {share(one.informed)} on held-out records if their shares are known"
     average += ". " if average else ""
+    if one.after == 0 and one.before > 0:
+        return (
+            f"{average}No released record makes {who} certain of a secret that was not certain before: what {who} "
+            f"knows settles it for {share(one.before)} of the records without any release."
+        )
     if one.after == 0:
         before, after = map(share, one.surest)
         words = f"{average}No released record makes {who} certain of a secret"
@@ -314,10 +321,6 @@ def _certain(one: Certainty, public: bool) -> str:
     )
 
 
-def _whole_percent(share: float) -> str:
-    return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{100 * share:.0f}%"
-
-
-def _percent(share: float) -> str:
-    x = 100 * share
-    return "less than 0.1%" if 0 < x < 0.05 else "more than 99.9%" if 99.95 < x < 100 else f"{round(x, 1):g}%"
+def _told(share: float, digits: int) -> str:
+    """A share in a sentence."""
+    return percent(share, digits).replace(".0%", "%").replace("<", "less than ").replace(">", "more than ")

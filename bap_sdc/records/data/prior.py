@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.model.display import percent
 from bap_lp.rational import Array, InputError, ReadOnly, number, objects, public
 
 FOLDS = 5
@@ -73,7 +74,7 @@ class Prior(ReadOnly):
             return "the shares are those of the fitted records, exactly"
         share = float(self.alpha) / (self.records + float(self.alpha))
         kind = "the independence model" if self.toward == "margins" else "independence of the known columns"
-        return f"{share:.0%} of it is {kind}, the rest are the shares of the fitted records"
+        return f"{percent(share, 0)} of it is {kind}, the rest are the shares of the fitted records"
 
 
 @dataclass(frozen=True, eq=False)

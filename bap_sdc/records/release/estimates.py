@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import Displayed, counted
+from bap_lp.model.display import Displayed, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.levels import distinct
 from bap_sdc.records.data.prior import keys, rows_of
@@ -220,5 +220,5 @@ def _warnings(names: Sequence[str], worth: Array) -> list[str]:
             "that is possible, and their shares are a choice among equals."
         )
     faint = [(name, w) for name, w in zip(names, worth, strict=True) if 0 < w < _FAINT]
-    out += [f"About {name} the file tells as much as {w:.1%} of its records, unchanged." for name, w in faint]
+    out += [f"About {name} the file tells as much as {percent(w)} of its records, unchanged." for name, w in faint]
     return out

@@ -27,7 +27,7 @@ import numpy as np
 
 from bap_lp.files.bundles import MANIFEST, manifested, with_manifest
 from bap_lp.files.documents import dumps, read_document, source_name
-from bap_lp.model.display import clean, counted
+from bap_lp.model.display import clean, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.data.tables import harmless
@@ -187,7 +187,7 @@ def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, ke
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["column", "level", "what was done"])
     for (name, values), share in zip(channel.levels.items(), solution.changed, strict=True):
-        words = f"cells are changed at random: {float(share):.1%} of them in expectation" if share else "unchanged"
+        words = f"cells are changed at random: {percent(share)} of them in expectation" if share else "unchanged"
         writer.writerows([harmless(name), "" if v is None else harmless(v), words] for v in values)
     for name in kept:
         if name in frame.columns:
@@ -213,7 +213,7 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
     study = solution.study
     title = clean(study.title or "Released records", 200)
     changed = ", ".join(
-        f"{clean(t.column, 80)} {float(share):.1%}" for t, share in zip(study.targets, solution.changed, strict=True)
+        f"{clean(t.column, 80)} {percent(share)}" for t, share in zip(study.targets, solution.changed, strict=True)
     )
     matrices = ", ".join(f"`{name}`" for name in names if name.startswith("pd_"))
     eves = [

@@ -206,7 +206,9 @@ def test_the_alternatives_are_what_the_page_says() -> None:
         for ratio in (2, 5, 20):
             table = found[f"randomised response e^eps = {ratio}"].matrices[j]
             assert {table[a, a] / table[a, b] for a in range(size) for b in range(size) if a != b} == {fmpq(ratio)}
-    told = [found[name].table[found[name].row(codes)] for name in ("synthetic", "synthetic given known columns")]
+    told = [
+        found[name].matrices[0][found[name].place(codes)] for name in ("synthetic", "synthetic given known columns")
+    ]
     pairs = [tuple(row) for row in codes[:, list(study.published)].tolist()]
     educ = codes[:, study.names.index("educ")]
     for x in (0, 7):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 from gaussian_cases import paper_table
 
-from bap_lp.model.risks import Risks
 from gaussian import (
     BothEves,
     Eve,
@@ -46,39 +43,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "gaussian.md"
 FAMILIES: dict[str, Any] = {"noisy full": NoisyFull, "noisy mean": NoisyMean, "noisy median": NoisyMedian}
 
 
-@cache
-def at_the_printed_parameter(name: str, mechanism: str, printed: str) -> Risks:
-    assert float(printed) == PAPER_TABLES[name].rows[mechanism].parameter
-    return risks(PAPER, PAPER_TABLES[name].eve, FAMILIES[mechanism](float(printed)))
-
-
 @pytest.mark.slow
-def test_the_printed_parameters_cost_what_the_page_says() -> None:
-    """R_A at the parameter that the paper prints, minus the least R_A of the family."""
-    line = re.compile(r"^\| (\w+) \| ([\w ]+) \| parameter \| ([\d.]+) \|.*R_A differs by (\S+) \|$", re.MULTILINE)
-    told = line.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(told) == 7
-    for name, mechanism, printed, difference in told:
-        eve = PAPER_TABLES[name].eve
-        there = at_the_printed_parameter(name, mechanism, printed).alice(calibrate(PAPER, eve))
-        (best,) = (row.alice for row in paper_table(name).rows if row.mechanism == mechanism)
-        excess = float(there) - best
-        assert float(f"{excess:.0e}") == float(difference), (name, mechanism)
-
-
-@pytest.mark.slow
-def test_the_printed_entries_are_the_risks_at_the_printed_parameter() -> None:
-    """The last column has the risk at the printed sigma, which rounds to what the paper prints."""
-    why = r"(\S+) at sigma = ([\d.]+)(?: and lambda = (\S+))?"
-    line = re.compile(rf"^\| (\w+) \| ([\w ]+) \| (bob|eve|alice) \| (\S+) \| \S+ \| {why} \|$", re.MULTILINE)
-    told = line.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(told) == 7
-    for name, mechanism, entry, printed, shown, sigma, lam in told:
-        paper, found = PAPER_TABLES[name], at_the_printed_parameter(name, mechanism, sigma)
-        assert lam in ("", str(paper.lam))
-        value = {"bob": found.bob, "eve": found.eve, "alice": found.alice(paper.lam)}[entry]
-        assert f"{value:.4f}" == shown
-        assert round(float(value), 2) == float(printed) == getattr(paper.rows[mechanism], entry)
+def test_the_optima_are_flat_and_the_printed_risks_are_right_at_the_printed_parameters() -> None:
+    assert r"at the printed parameters $R_A$ is higher by 0.003 at most" in " ".join(PAGE.read_text("utf-8").split())
+    for name, paper in PAPER_TABLES.items():
+        lam = calibrate(PAPER, paper.eve)
+        least = {row.mechanism: row.alice for row in paper_table(name).rows}
+        for mechanism, family in FAMILIES.items():
+            printed = paper.rows[mechanism]
+            there = risks(PAPER, paper.eve, family(printed.parameter))
+            assert there.alice(lam) - least[mechanism] < 0.003
+            mine = there.bob, there.eve, there.alice(paper.lam)
+            theirs = printed.bob, printed.eve, printed.alice
+            assert mine == pytest.approx(theirs, abs=0.0055), (name, mechanism)
 
 
 def test_the_printed_lambda_of_both_eves_is_that_of_a_rough_quadrature() -> None:
@@ -86,7 +63,6 @@ def test_the_printed_lambda_of_both_eves_is_that_of_a_rough_quadrature() -> None
     p = PAPER.bob_posterior(PAPER.xbar_sd * x)
     rough = np.minimum(p, 1 - p) @ w / w.sum()
     lam = (0.5 - rough) / risks(PAPER, BothEves(0.5, 2.0), Null()).eve
-    assert f"| {lam:.4f} if R_B^full is {rough:.4f}, see below |" in PAGE.read_text(encoding="utf-8")
     assert round(float(lam), 1) == PAPER_TABLES["both"].lam
 
 

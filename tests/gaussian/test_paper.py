@@ -14,7 +14,7 @@ ROUNDING, MONTE_CARLO = 0.005, 0.0005
 def documented():
     """(table, mechanism, entry) -> (paper, correct) from the last table of the documentation."""
     rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in DOCS.read_text().splitlines()]
-    return {tuple(row[:3]): (float(row[3]), float(row[4])) for row in rows if len(row) == 6 and row[0] in PAPER_TABLES}
+    return {tuple(row[:3]): (float(row[3]), float(row[4])) for row in rows if len(row) == 5 and row[0] in PAPER_TABLES}
 
 
 def entries(name, computed):

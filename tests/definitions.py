@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction as F
 from itertools import product
+from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,7 +128,7 @@ def private_pairs(c: Conditions, states: int) -> Iterator[tuple[int, int, F]]:
     for x, y in product(range(states), repeat=2):
         d = 1 if c.metric is None else c.metric[x][y]
         if c.private and x != y and d is not None and (near is None or frozenset((x, y)) in near):
-            yield x, y, fraction(c.exp_epsilon) ** int(d)
+            yield x, y, fraction(exp(c.epsilon * d) if c.exp_epsilon is None else c.exp_epsilon ** int(d))
 
 
 def broken(problem: Problem, c: Conditions, q: Any, slack: F = F(0)) -> set[str]:

@@ -219,7 +219,7 @@ def demands(draw: st.DrawFn, problem: Problem, kinds: Iterable[str]) -> Conditio
 @st.composite
 def conditioned(draw: st.DrawFn) -> tuple[Problem, F, Conditions]:
     """A small problem with up to three conditions of any kinds."""
-    problem = draw(few_states())
+    problem = draw(any_problem(3))
     return problem, draw(few_lams), draw(demands(problem, draw(st.sets(st.sampled_from(LIMITS), max_size=3))))
 
 

@@ -165,12 +165,6 @@ def test_wrong_arguments_are_refused() -> None:
         bridge.solve([bridge.eve_risk <= 0.1], lam=1)
 
 
-def _rough(seed: int, shape: tuple[int, int, int] = (5, 3, 3)) -> Problem:
-    rng = np.random.default_rng(seed)
-    N, b, e = shape
-    return Problem(rng.dirichlet(np.ones(N)), rng.random((N, b)), rng.random((N, e)))
-
-
 OWN = {
     "a limit on a signal": lambda b: [b.signal_probability[0] <= 0.2, *b.obedience],
     "two states alike": lambda b: [b.channel[0] == b.channel[1]],
@@ -187,7 +181,7 @@ OWN = {
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> None:
-    problem = _rough(seed)
+    problem = random_problem(seed, 5)
     bridge = to_cvxpy(problem, 1.0)
     blind = evaluate(problem, null(problem))
     bridge.eve_risk_of_null, bridge.bob_risk_of_null = blind.eve, blind.bob  # type: ignore[attr-defined]
@@ -201,7 +195,7 @@ def test_constraints_of_the_caller_have_a_close_bound(kind: str, seed: int) -> N
 @pytest.mark.slow
 def test_a_bound_is_never_below_the_unconstrained_one() -> None:
     for seed in range(6):
-        problem = _rough(seed, (4, 2, 2))
+        problem = random_problem(seed, 4, 2, 2)
         bridge, free = to_cvxpy(problem, 2.0), solve(problem, 2.0)
         own = bridge.cp.Variable(nonneg=True)
         for constraints in (
@@ -222,7 +216,7 @@ def test_linear_constraints_agree_with_an_independent_program() -> None:
 
     rng = np.random.default_rng(7)
     for seed in range(8):
-        problem = _rough(seed, (4, 2, 3))
+        problem = random_problem(seed, 4, 2, 3)
         (N, b, e), p = problem.shape, problem.p
         rows, even = rng.normal(size=(2, N, b)), np.full((N, b), 1 / b)
         limits = (rows * even).sum(axis=(1, 2)) + 0.02

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction as F
 from itertools import pairwise
 
+import definitions
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,6 +52,7 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
         assert (found.mechanism.q == piece.mechanism.q).all()
         assert found.mechanism.signals == piece.mechanism.signals
         assert evaluate(problem, piece.mechanism).risks == piece.risks
+        assert definitions.broken(problem, conditions, piece.mechanism.channel) == set()
         assert verify(problem, path.certificate(at))
 
 

@@ -73,6 +73,7 @@ BAD = [
     ({"neighbours": [(0, 1)]}, "neighbours needs epsilon"),
     ({"exp_epsilon": 2, "neighbours": [("tails", "edge")]}, r"neighbours\[0\] = 'edge' is not a state"),
     ({"exp_epsilon": 2, "neighbours": [(0, 2)]}, r"neighbours\[0\] = 2 must be a label or a position"),
+    *(({"exp_epsilon": 2, "neighbours": [[wrong, 1]]}, "a label or a position") for wrong in (None, 2**70, 1.0, True)),
     ({"exp_epsilon": 2, "neighbours": [0]}, r"neighbours\[0\] = 0 must be a pair"),
     ({"exp_epsilon": 2, "metric": [[0, 1]]}, "metric has 1 rows"),
     ({"exp_epsilon": 2, "metric": [[0, -1], [1, 0]]}, r"metric\[0\]\[1\] = -1 must not be negative"),

@@ -28,7 +28,6 @@ from bap_lp import (
     Problem,
     Solution,
     evaluate,
-    lambda_path,
     load_bundle,
     load_certificate,
     releases,
@@ -216,25 +215,6 @@ def test_a_bundle_is_verified_by_both_checkers(
             assert Conditions(**document.get("conditions", {})) == conditions
             assert load_bundle(folder).verify(allow_float=not exact)
             verify_standalone.check(folder, not exact)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("deterministic", "max_signals")])
-@settings(max_examples=4)
-@given(data=st.data())
-def test_the_path_has_the_optimum_of_every_lambda(kind: str, data: st.DataObject) -> None:
-    problem, lam, conditions = drawn(data, kind, 1)
-    best = solved(problem, lam, conditions)
-    if best is None or conditions.deterministic or conditions.max_signals is not None:
-        return
-    path = lambda_path(problem, conditions=conditions)
-    assert path.exact
-    assert path.verify(), path.verify().reason
-    assert path.value(lam) == best.value
-    assert verify(problem, path.certificate(lam))
-    for at in path.breakpoints[:2]:
-        assert path.value(at) == solve(problem, at, conditions=conditions).value
-    assert definitions.broken(problem, conditions, path.piece(lam).mechanism.channel) == set()
 
 
 @settings(max_examples=40)

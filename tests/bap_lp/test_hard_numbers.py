@@ -67,13 +67,6 @@ def test_a_weight_that_overflows_with_the_losses_is_refused() -> None:
         solve(problem, 1e300)
 
 
-@pytest.mark.parametrize("wrong", [None, 2**70, 1.0, True])
-def test_a_neighbour_that_is_no_state_is_refused(wrong: object) -> None:
-    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
-    with pytest.raises(InputError, match="must be a label or a position"):
-        solve(problem, 0, conditions=Conditions(exp_epsilon=2, neighbours=[[wrong, 1]]))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_over_blocks_allow_for_rounding(seed: int) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction as F
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
+import definitions
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
-from bap_lp import Conditions, Problem, solve, verify
+from bap_lp import Conditions, Problem, evaluate, solve, verify
+from bap_lp.releases import truncated_geometric
 
 
 def chain(n: int) -> tuple[Problem, Conditions]:
@@ -20,21 +21,13 @@ def chain(n: int) -> tuple[Problem, Conditions]:
     return Problem([F(1, n)] * n, losses, [[0]] * n), Conditions(exp_epsilon=2, neighbours=neighbours)
 
 
-def geometric_risk(n: int) -> F:
-    """The least Bayes risk of the truncated geometric mechanism with ratio 1/2, remapped, for a uniform prior.
-
-    Ghosh, Roughgarden and Sundararajan (2012): no mechanism that is private between neighbours does better.
-    """
-    q = [[F(1, 3) * F(1, 2) ** abs(x - s) * (2 if s in (0, n - 1) else 1) for s in range(n)] for x in range(n)]
-    return sum(min(sum(q[x][s] * abs(x - i) for x in range(n)) for i in range(n)) for s in range(n)) / n
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [15, 36])
 def test_a_long_chain_is_solved_exactly_and_in_floats(n: int) -> None:
+    """Ghosh, Roughgarden and Sundararajan (2012): the truncated geometric mechanism, remapped, is optimal."""
     problem, conditions = chain(n)
     exact = solve(problem, 0, conditions=conditions)
-    assert exact.value == geometric_risk(n)
+    assert exact.value == evaluate(problem, truncated_geometric(problem, "1/2")).bob
     assert exact.gap == 0
     assert verify(problem, exact.certificate)
     rough = solve(problem, 0, False, conditions=conditions)
@@ -52,22 +45,8 @@ def test_a_euclidean_metric_in_floats_agrees_with_scipy() -> None:
     conditions = Conditions(epsilon=0.7, metric=apart)
     found = solve(problem, 0, conditions=conditions)
     assert abs(found.gap) < 1e-9
-    assert found.value == pytest.approx(least_loss(problem, 0.7, apart), abs=1e-7)
+    assert found.value == pytest.approx(definitions.least_risk(problem, 0, conditions), abs=1e-7)
     assert verify(problem, found.certificate)
-
-
-def least_loss(problem: Problem, epsilon: float, metric: list[list[float]]) -> float:
-    """min sum p B q with q(s|x) <= exp(eps d) q(s|y) for all pairs, by scipy."""
-    N, b, _ = problem.shape
-    rows = []
-    for x, y, s in product(range(N), range(N), range(b)):
-        if x != y:
-            row = np.zeros((N, b))
-            row[x, s], row[y, s] = 1, -math.exp(epsilon * metric[x][y])
-            rows.append(row.ravel())
-    whole = np.kron(np.eye(N), np.ones(b))
-    cost = (problem.prior[:, None] * problem.bob_loss).ravel()
-    return float(linprog(cost, np.array(rows), np.zeros(len(rows)), whole, np.ones(N)).fun)
 
 
 @pytest.mark.slow

@@ -64,6 +64,8 @@ def test_epsilon_is_the_log_of_the_largest_ratio() -> None:
     assert OPTIMUM.epsilon == math.inf
     assert Mechanism([["10/13", "3/13"], ["3/13", "10/13"]]).max_ratio == F(10, 3)
     assert Mechanism([[1], [1]]).epsilon == 0
+    assert Mechanism([["1/2", "1/2", 0], ["1/4", "3/4", 0]]).epsilon == math.log(2)
+    assert Mechanism([[0.5, 0.5], [0.25, 0.75]]).epsilon == math.log(2)
     rare = F(1, 10**400)
     assert Mechanism([[rare, 1 - rare], [1 - rare, rare]]).epsilon == pytest.approx(400 * math.log(10))
 

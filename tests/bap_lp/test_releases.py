@@ -157,16 +157,6 @@ def test_randomised_response_has_the_epsilon_asked_for(count: int, ratio: Fracti
     assert mechanism.epsilon == math.log(ratio)
 
 
-def test_epsilon_is_that_of_the_largest_ratio() -> None:
-    problem = line(3)
-    assert null(problem).epsilon == 0
-    assert full(problem).epsilon == math.inf
-    assert randomised_response(problem, "2/3").epsilon == 0
-    assert Mechanism([["1/2", "1/2", 0], ["1/4", "3/4", 0]]).epsilon == math.log(2)
-    assert Mechanism([["1/2", "1/2"], [0, 1]]).epsilon == math.inf
-    assert Mechanism([[0.5, 0.5], [0.25, 0.75]]).epsilon == math.log(2)
-
-
 def test_a_statistic_and_its_partition_are_the_same_release() -> None:
     problem = Problem([F(1, 4)] * 4, [[0, 1]] * 4, [[0, 1]] * 4, states=["00", "01", "10", "11"])
     count = statistic(problem, lambda s: s.count("1"), name="number of ones")

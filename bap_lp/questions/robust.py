@@ -17,13 +17,12 @@ from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, closed
 from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
-from bap_lp.questions.optimum.solution import mechanism_on
-from bap_lp.rational import EXACT, Array, InputError, floats, public, stated, taken
+from bap_lp.questions.optimum.solution import mechanism_on, obedient
+from bap_lp.rational import EXACT, InputError, floats, public, stated, taken
 
 _MOST_ENTRIES = 200_000
 
@@ -98,7 +97,7 @@ def robust(
     spread = max(float(s.arrays.spread(lam)) for s, lam in zip(whole, at, strict=True))
     mean = sum((s.p[live] for s in whole[1:]), start=whole[0].p[live]) / len(whole)
     found = read.solved(program, mean, spread, audiences, False)
-    q = _obedient(whole, live, profiles, found.rho) if exact else found.rho
+    q = obedient([s.arrays.states(live) for s in whole], profiles, found.rho)
     rows = EXACT.zeros((len(live), len(profiles)))
     rows[live], rows[~live] = q, whole[0].p[live].dot(q)
     value, bound = program.value(q), program.bound(found.dual)
@@ -146,17 +145,3 @@ def rank_worst_case(
         worst = max(values)
         out.append(WorstCase(mechanism, worst, values.index(worst), values, found))
     return tuple(sorted(out, key=lambda row: row.worst))
-
-
-def _obedient(problems: Sequence[Problem], live: Array, profiles: Array, q: Array) -> Array:
-    """Give each signal the profile that its Bobs follow (their own on ties); pooling equal profiles raises no R_A^k."""
-    target = profiles.copy()
-    for k, problem in enumerate(problems):
-        losses = signal_losses(problem.p[live][:, None] * q, problem.B[live])
-        own = losses[np.arange(len(losses)), profiles[:, k]]
-        target[:, k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), profiles[:, k])
-    place = {tuple(row): signal for signal, row in enumerate(profiles.tolist())}
-    out = 0 * q
-    for signal, row in enumerate(target.tolist()):
-        out[:, place[tuple(row)]] += q[:, signal]
-    return out

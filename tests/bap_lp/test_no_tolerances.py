@@ -246,6 +246,15 @@ def test_the_published_optimum_meets_what_it_attains() -> None:
         assert releases.meets(problem, best.mechanism, Conditions(max_bob_risk=best.risks.bob)) == ""
 
 
+def test_bob_decides_what_the_signals_of_a_float_optimum_say() -> None:
+    # a trace of a signal that a strictly feasible channel left would have Bob decide 1 in state 1
+    problem = Problem([2 / 7, 5 / 7], [[1.5, 1.5], [0.1, 1.9]], [[0.4, 1.9], [1.0, 0.8]])
+    found = solve(problem, 1.0, conditions={"max_leakage": 1.1})
+    bob, eve = exact_risks(problem, found.mechanism)
+    assert abs(found.risks.bob - bob) <= found.risks.bob_error
+    assert found.value == float(bob - eve)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> None:
     draw = random.Random(seed)

@@ -51,7 +51,7 @@ from bap_lp.proof.statement import Statement, release_statement
 from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.questions.optimum.solution import Solution, mechanism_on
+from bap_lp.questions.optimum.solution import Solution, mechanism_on, obedient
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, Array, stated, tree_sum
 from bap_lp.rational import stated as as_stated
@@ -108,8 +108,10 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     """The solution of a pair on merged states, with its certificate on all states."""
     layout, exact = asked.layout, asked.exact
     rows, dual, value, least = found.rho, found.dual, found.value, found.bound
-    if layout.merges or asked.conditions.combinatorial or least is None:
-        rows = layout.rows(found.rho)
+    if not exact and layout.signals.eve is None:  # up to rounding the optimum is so already
+        rows = obedient([layout.arrays], layout.signals.bob[:, None], rows)
+    if layout.merges or asked.conditions.combinatorial or least is None or rows is not found.rho:
+        rows = layout.rows(rows)
         program = layout.whole_program(lam)
         dual = asked.whole_dual(program, found.dual)
         value = program.value(rows)

@@ -14,6 +14,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
@@ -180,3 +181,22 @@ def channel_of(arrays: Arrays, rho: Array) -> Array:
     # where losses are so large that probabilities of 2^-52 matter, floats are scaled to their sums instead
     coarse = any(0 < spread < _WIDE * float(loss.max()) for spread, loss in ends)
     return on_simplex(q) if coarse else on_grid(q)
+
+
+def obedient(problems: Sequence[Arrays], profiles: Array, q: Array) -> Array:
+    """The channel whose signals say what the Bobs do: each goes to the profile that they follow (their own on ties).
+
+    profiles: what every problem's Bobs are told, signals x problems. Pooling raises no R_A and keeps the conditions.
+    """
+    target = profiles.copy()
+    for k, arrays in enumerate(problems):
+        losses = signal_losses(arrays.p[:, None] * q, arrays.B)
+        own = losses[np.arange(len(losses)), profiles[:, k]]
+        target[:, k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), profiles[:, k])
+    if (target == profiles).all():
+        return q
+    place = {tuple(row): signal for signal, row in enumerate(profiles.tolist())}
+    out = 0 * q
+    for signal, row in enumerate(target.tolist()):
+        out[:, place[tuple(row)]] += q[:, signal]
+    return out

@@ -67,6 +67,7 @@ def init_command(
         data = os.path.relpath(file, out.parent)  # a study names its table as seen from its own folder
     with Progress("reading") as progress:
         frame = read_table(file)
+        frame.attrs["source"] = source_name(file)
         progress("looking at the columns")
         text = proposal(frame, data, **given)
     if out is None:

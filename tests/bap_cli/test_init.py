@@ -82,6 +82,7 @@ def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
 
 def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refused(run: Run) -> None:
     census()
+    Path("deep").mkdir()
     code, out, _ = run("init", "census.csv", "--secret", "income", "--knows", "work", "--publish", "age,height")
     study = tomllib.loads(out)
     assert code == 0
@@ -92,6 +93,7 @@ def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refuse
         (("--secret", "nope"), "--secret = 'nope' is not a column of census.csv"),
         (("--knows", "work,,age"), "--knows = 'work,,age' must be names of columns"),
         (("--secret", "work", "--knows", "work"), "is among the columns she knows already"),
+        (("--secret", "nope", "-o", "deep/study.toml"), "'nope' is not a column of census.csv"),
     ):
         code, out, err = run("init", "census.csv", *options)
         assert (code, out, err.count("\n")) == (2, "", 1)
@@ -212,11 +214,13 @@ def test_categories_and_texts_of_parquet_keep_their_types(tmp_path: Path) -> Non
 
 def test_stata_files_are_read_with_their_labels_as_levels_in_order(tmp_path: Path) -> None:
     grade = pd.Categorical(["low", "high", "low", "mid"], categories=["low", "mid", "high"], ordered=True)
-    frame = pd.DataFrame({"grade": grade, "pay": [1, 2, 2, 1], "ill": ["no", "yes", "no", "no"]})
+    frame = pd.DataFrame({"grade": grade, "pay": [1, 2, 2, 1], "ill": ["no", "yes", "", "no"]})
     frame.to_stata(tmp_path / "t.dta", write_index=False)
     text = 'data = "t.dta"\n[publish.grade]\nloss = "absolute"\n[[eve]]\nsecret = "ill"\nknows = ["pay"]\n'
     (tmp_path / "study.toml").write_text(text)
-    assert load_study(tmp_path / "study.toml").study["grade"].labels == ("low", "mid", "high")
+    study = load_study(tmp_path / "study.toml").study
+    assert study["grade"].labels == ("low", "mid", "high")
+    assert study["ill"].labels == ("no", "yes", "(missing)")  # Stata writes a missing text as an empty one
 
 
 def test_tables_of_other_kinds_say_what_to_save_them_as(tmp_path: Path) -> None:

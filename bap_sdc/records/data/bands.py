@@ -63,6 +63,11 @@ def plain(value: Any, width: int = 0) -> str:
     return f"{minus}{whole[:exponent]}.{whole[exponent:]}"
 
 
+def text_of(value: Any) -> str:
+    """The text of a cell; an instant at midnight is its day."""
+    return value if isinstance(value, str) else str(value).removesuffix(" 00:00:00")
+
+
 def width_of(values: Sequence[Any]) -> int:
     """The width of codes such as 007, if all cells are digits of one width and some start with 0; else 0."""
     if not all(isinstance(v, str) and v.isascii() and v.isdigit() for v in values):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.rational import Array, InputError
-from bap_sdc.records.data.bands import is_number, plain, rough
+from bap_sdc.records.data.bands import is_number, plain, rough, text_of
 from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, key_of
 from bap_sdc.records.data.tables import check_names
 
@@ -155,7 +155,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         notes.append("all its cells are equal: nothing can be learned from it")
     elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
-    shown = tuple(plain(v) if numeric else str(v) for v in values[:FEW])
+    shown = tuple(plain(v) if numeric else text_of(v) for v in values[:FEW])
     return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
 
 

@@ -23,7 +23,17 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.rational import Array, InputError, number, public, show
-from bap_sdc.records.data.bands import DIGITS, HUGE, band_names, band_names_given, banding, is_number, plain, width_of
+from bap_sdc.records.data.bands import (
+    DIGITS,
+    HUGE,
+    band_names,
+    band_names_given,
+    banding,
+    is_number,
+    plain,
+    text_of,
+    width_of,
+)
 from bap_sdc.records.data.tables import pandas_module
 
 MOST_LEVELS = 1000
@@ -207,7 +217,7 @@ def distinct(cells: Any, where: str, reading: Reading = AS_IT_IS) -> tuple[Array
 
 def key_of(value: Any, numeric: bool) -> Any:
     """What makes two cells the same level."""
-    return Fraction(str(value).strip()) if numeric and is_number(value) else str(value)
+    return Fraction(str(value).strip()) if numeric and is_number(value) else text_of(value)
 
 
 def positive_numbers(cells: Any, reading: Reading, where: str) -> list[fmpq]:
@@ -255,7 +265,7 @@ def column_of(
     if len(ordered) > most:
         raise InputError(where, None, f"has {len(ordered)} levels, at most {most} are allowed: give bands or merge")
     width = width_of(values) if numeric and not merged else 0
-    texts = [plain(v, width) if numeric and is_number(v) else str(v) for v in ordered]
+    texts = [plain(v, width) if numeric and is_number(v) else text_of(v) for v in ordered]
     plainly = numeric or "levels" in options or cells.dtype.kind in "Mm" or not any(isinstance(v, str) for v in values)
     ordered_by = plainly or bool(getattr(cells.dtype, "ordered", False))
     return _column(name, texts, numeric, holes, where, merged=merged, reading=reading, ordered=ordered_by)

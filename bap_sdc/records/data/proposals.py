@@ -53,8 +53,9 @@ def proposal(
     data = "a.csv"
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    seen = look_at(frame, data)
-    hers, known, published, price, study = _chosen(frame, seen, data, secret, knows, publish)
+    source = str(frame.attrs.get("source", data))
+    seen = look_at(frame, source)
+    hers, known, published, price, study = _chosen(frame, seen, source, secret, knows, publish)
     used = list(dict.fromkeys((*published, hers, *known)))
     lines = [
         f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",

@@ -12,19 +12,22 @@ import io
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import read_bytes, source_name
-from bap_lp.rational import InputError
+from bap_lp.rational import InputError, show
+from bap_sdc.records.data.bands import text_of
 from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_pandas
 
 MISSING = ("", "NA", "NaN")
 _PARQUET = (".parquet", ".pq")
 _UNREAD = (".xls", ".xlsb", ".ods", ".sas7bdat", ".xpt", ".rds", ".rdata", ".por", ".feather", ".zip")
 _TEXT = (".csv", ".tsv", ".txt")
-_FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
 _QUOTED = re.compile(f"\\A'(?={_FORMULA.pattern})")
 _NEGATIVE = re.compile(r"-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -144,20 +147,35 @@ def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") 
     """The bytes of a table: Parquet if the name says so, else text with empty cells where values are missing.
 
     A cell of text that a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets need;
-    `read_table` takes it away again.
+    `read_table` takes it away again, and reads the levels that were written.
+
+    Raises:
+        InputError: a cell of text would be read as a missing one.
     """
     out = io.BytesIO()
     if is_parquet(path):
         frame.to_parquet(out, index=False)
     else:
-        shown = frame.rename(columns=harmless).apply(_harmless_cells)
+        shown = frame.rename(columns=harmless).apply(_text_cells)
         mark = "\t" if Path(path).suffix.lower() == ".tsv" else separator
-        shown.to_csv(out, index=False, sep=mark, lineterminator="\n", encoding="utf-8")
+        quoting = quoting_for(cell for name in shown.columns for cell in (name, *shown[name].unique()))
+        shown.to_csv(out, index=False, sep=mark, lineterminator="\n", encoding="utf-8", quoting=quoting)
     return out.getvalue()
 
 
-def _harmless_cells(cells: Any) -> Any:
-    odd = {cell: quoted for cell in cells.unique() if (quoted := harmless(cell)) is not cell}
+def quoting_for(cells: Iterable[Any]) -> Any:
+    """How Python's csv must quote cells: by itself it leaves a carriage return bare, which ends a line."""
+    return csv.QUOTE_ALL if any("\r" in str(cell) for cell in cells) else csv.QUOTE_MINIMAL
+
+
+def _text_cells(cells: Any) -> Any:
+    found = cells.dropna().unique()
+    for cell in found:
+        if isinstance(cell, str) and cell in MISSING:
+            rule = "would be read as a missing cell in a text file: give a name that ends in .parquet"
+            raise InputError(f"column {show(str(cells.name))}", cell, rule)
+    dated = {cell: text_of(cell) if isinstance(cell, (date, timedelta)) else harmless(cell) for cell in found}
+    odd = {cell: text for cell, text in dated.items() if text is not cell}
     return cells.astype(object).map(lambda cell: odd.get(cell, cell)) if odd else cells
 
 

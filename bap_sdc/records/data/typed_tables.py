@@ -101,9 +101,10 @@ def read_with_pandas(path: str | os.PathLike[str], source: str) -> Any:
             return pandas.read_excel(io.BytesIO(raw), sheet_name=0)
         if ending == ".dta":
             try:
-                return pandas.read_stata(io.BytesIO(raw))
+                frame = pandas.read_stata(io.BytesIO(raw))
             except ValueError:  # two levels with one label: the numbers behind the labels
-                return pandas.read_stata(io.BytesIO(raw), convert_categoricals=False)
+                frame = pandas.read_stata(io.BytesIO(raw), convert_categoricals=False)
+            return frame.apply(lambda cells: cells.mask(cells == "") if cells.dtype in ("str", object) else cells)
         about = import_module("pyreadstat").read_sav(str(path), metadataonly=True)[1]
         _require_room((about.number_rows or 0) * about.number_columns * _CELL, source)
         return pandas.read_spss(path)

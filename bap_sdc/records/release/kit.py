@@ -30,7 +30,7 @@ from bap_lp.files.documents import dumps, read_document, source_name
 from bap_lp.model.display import clean, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
-from bap_sdc.records.data.tables import harmless
+from bap_sdc.records.data.tables import harmless, quoting_for
 from bap_sdc.records.release.pram import pram_text
 from bap_sdc.records.release.published import PublishedChannel
 
@@ -184,7 +184,8 @@ def _risks(solution: StudySolution, audit: Mapping[str, Any] | None, threshold: 
 
 def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, kept: Sequence[str]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    quoting = quoting_for(v for values in (channel.levels, *channel.levels.values()) for v in values)
+    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
     writer.writerow(["column", "level", "what was done"])
     for (name, values), share in zip(channel.levels.items(), solution.changed, strict=True):
         words = f"cells are changed at random: {percent(share)} of them in expectation" if share else "unchanged"

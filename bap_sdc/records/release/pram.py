@@ -21,7 +21,7 @@ from bap_lp.files.documents import read_bytes, source_name
 from bap_lp.model.display import Displayed
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, InputError, number, text
-from bap_sdc.records.data.tables import harmless, meant
+from bap_sdc.records.data.tables import harmless, meant, quoting_for
 from bap_sdc.records.release.channel_risks import ChannelRisks, channel_risks
 from bap_sdc.records.release.channels import ColumnChannel, identity
 
@@ -76,8 +76,8 @@ def pram_text(labels: Sequence[str], matrix: Any) -> str:
     """The CSV text of a matrix; in R: `as.matrix(read.csv(file, row.names = 1, check.names = FALSE))`. Levels are
     written as the released file has them."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = [harmless(name) for name in labels]
+    writer = csv.writer(out, lineterminator="\n", quoting=quoting_for(names))
     writer.writerow(["", *names])
     for name, row in zip(names, np.asarray(matrix).tolist(), strict=True):
         writer.writerow([name, *(repr(float(v)) for v in row)])

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from bap_lp import InputError
-from bap_sdc import Eve, Study
+from bap_sdc import Eve, Study, read_table
 from bap_sdc.records.data.proposals import proposal
+from bap_sdc.records.data.tables import table_bytes
 
 
 def records(n: int = 200, seed: int = 0) -> pd.DataFrame:
@@ -135,12 +136,14 @@ KINDS = {
     "instants": [pd.Timestamp(2020, 1, 1 + k, tz="UTC") for k in range(3)],
     "decimals": [Decimal("1.10"), Decimal(2), Decimal("3.5")],
     "truth values with holes": [True, False, None],
+    "instants at midnight": [pd.Timestamp(2020, 1, 1 + k) for k in range(3)],
+    "texts": ["a\rb", "'=c", "=d"],
     "numbers as categories": pd.Categorical([2, 1, 0], categories=[2, 1, 0]),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_with_one_level_is_released_with_its_type(kind, tmp_path):
+def test_a_file_with_one_level_is_released_with_its_type_and_read_from_text_as_it_was(kind, tmp_path):
     values = KINDS[kind]
     cells = values.take([0, 1, 2] * 20) if isinstance(values, pd.Categorical) else pd.Series(list(values) * 20)
     frame = pd.DataFrame({"ill": ["yes", "no", "no"] * 20, "cell": cells})
@@ -150,6 +153,9 @@ def test_a_file_with_one_level_is_released_with_its_type(kind, tmp_path):
         assert out.dtype == part["cell"].dtype or out.dtype == "category"
         assert set(out.dropna()) <= set(frame["cell"].dropna())
         out.to_frame().to_parquet(tmp_path / "out.parquet")  # one type of cells, or Parquet refuses them
+        (tmp_path / "out.csv").write_bytes(table_bytes(out.to_frame(), tmp_path / "out.csv"))
+        read, channel = read_table(tmp_path / "out.csv")["cell"], solution.published
+        assert channel.codes("cell", read).tolist() == channel.codes("cell", out).tolist()
 
 
 def test_cells_that_are_lists_are_refused_and_not_proposed():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from bap_cli.main import main
+from bap_lp import InputError
 from bap_sdc import Eve, Study, read_table
 from bap_sdc.records.data.bands import plain
 from bap_sdc.records.data.levels import column_of
@@ -83,16 +84,18 @@ def test_categories_that_no_released_record_has_are_not_written() -> None:
 
 
 def test_cells_that_start_a_formula_are_quoted_and_read_back(tmp_path: Path) -> None:
-    cells = ["=cmd|' /C calc'!A0", "+1 a", "-2+3", "@SUM(A1)", "\tx", "-5", "-.5e3", "plain", "it's", "'quoted"]
+    cells = ["=cmd|' /C calc'!A0", "+1 a", "-2+3", "@SUM(A1)", "\tx", "-5", "-.5e3", "plain", "it's", "'quoted", "'=x"]
     frame = pd.DataFrame({"=name": pd.array(cells, dtype="str"), "n": [-1] * len(cells)})
     raw = table_bytes(frame, "a.csv").decode()
     assert raw.splitlines()[0] == "'=name,n"
     starts = [line.lstrip('"')[0] for line in raw.splitlines()[1:]]
-    assert starts == ["'"] * 5 + ["-", "-", "p", "i", "'"]
+    assert starts == ["'"] * 5 + ["-", "-", "p", "i", "'", "'"]
     (tmp_path / "a.csv").write_text(raw)
     again = read_table(tmp_path / "a.csv")
     assert again["=name"].tolist() == cells
     assert set(again["n"]) == {"-1"}
+    with pytest.raises(InputError, match="column 'land' = 'NA' would be read as a missing cell in a text file"):
+        table_bytes(pd.DataFrame({"land": ["NA", "ZA"]}), "a.csv")
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "out", "out.parquet.gz", "out.CSV.exe"])

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from bap_cli.terminal import console, fitting, paragraph, say, show_table, told
-from bap_lp.model.certainty import certainty_in_words
+from bap_lp.model.agents import values_of
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
-from bap_lp.model.knowledge import values_of
+from bap_lp.model.evaluated import certainty_in_words
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import InputError, public

@@ -23,12 +23,11 @@ from bap_cli.progress import Progress
 from bap_cli.show import learned, own_beliefs
 from bap_cli.terminal import console, told
 from bap_lp.files.problems import ProblemFile
+from bap_lp.model.agents import values_of
 from bap_lp.model.calibration import extremes
-from bap_lp.model.certainty import certainty_in_words
 from bap_lp.model.display import clean, counted, listed, person, printable
-from bap_lp.model.evaluated import Evaluation
+from bap_lp.model.evaluated import Evaluation, certainty_in_words
 from bap_lp.model.evaluation import evaluate
-from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports

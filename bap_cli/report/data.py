@@ -18,13 +18,11 @@ import numpy as np
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
-from bap_lp.model.agents import Agent
+from bap_lp.model.agents import Agent, values_of
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.certainty import certainties
 from bap_lp.model.display import both, clean, counted, fraction
-from bap_lp.model.evaluated import AgentDecisions
+from bap_lp.model.evaluated import AgentDecisions, certainties
 from bap_lp.model.evaluation import evaluate
-from bap_lp.model.knowledge import values_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.agents import Agent
+from bap_lp.model.agents import Agent, shares_of, values_of
 from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
-from bap_lp.model.knowledge import shares_of, values_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions

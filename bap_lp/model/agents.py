@@ -4,6 +4,11 @@ The paper's criterion for several Eves is L_E = min over the Eves of their losse
 them learns her target. The joint Eve chooses a decision for each, so she acts on the product of their decision spaces,
 and she loses only what the best of them loses.
 
+What an Eve knows besides the signal is z, drawn from k(z|x) apart from it:
+    R_E = sum_{s,z} min_j sum_x p(x) k(z|x) q(s|x) E(x,j)
+So an Eve with knowledge is one Eve per value z, with the losses k(z|x) E(x,j): a group of columns of its own. With
+`knows`, a label per state, z is a function of x and k(z|x) is one or zero.
+
 The decisions of several Bobs, or of an Eve and what she may know, multiply: a short text can ask for a large table. Its
 memory is estimated, and refused, before it is built.
 """
@@ -19,10 +24,9 @@ import numpy as np
 
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
-from bap_lp.model.knowledge import knowledge_of, values_of
 from bap_lp.model.labels import joined, joints, labels, probability, state_labels, weight_of
 from bap_lp.model.reports import SCORES, reports
-from bap_lp.rational import EXACT, Array, InputError, array, floats, is_exact
+from bap_lp.rational import EXACT, Array, Field, InputError, array, floats, is_exact
 
 _MOST = 100_000  # joint decisions
 # bytes of an entry with the copy that is made on the way, of a rational, and of a label without its letters: the growth
@@ -150,6 +154,52 @@ def _is_table(secret: Any) -> bool:
     if isinstance(secret, np.ndarray):
         return secret.ndim == 2
     return isinstance(secret, (list, tuple)) and len(secret) > 0 and isinstance(secret[0], (list, tuple, np.ndarray))
+
+
+def knowledge_of(knows: Any, knowledge: Any, field: str, rows: int) -> tuple[tuple[str, ...] | None, Array | None]:
+    """Read `knows` (a label per state) or `knowledge` (k(z|x), a row per state); at most one of them."""
+    if knows is not None and knowledge is not None:
+        raise InputError(f"{field}.knowledge", None, "must not be given with knows: one of the two")
+    if knows is not None:
+        return state_labels(knows, f"{field}.knows", rows), None
+    if knowledge is not None:
+        table = array(knowledge, f"{field}.knowledge", 2)
+        if len(table) != rows:
+            raise InputError(f"{field}.knowledge", None, f"has {len(table)} rows, must have {rows}, one per state")
+        read = [probability(row, f"{field}.knowledge[{x}]") for x, row in enumerate(table)]
+        return None, np.array(read, dtype=table.dtype)
+    return None, None
+
+
+def values_of(knows: tuple[str, ...] | None, knowledge: Array | None) -> tuple[str, ...] | None:
+    """The values z, in order of first appearance; None for an Eve who knows nothing."""
+    if knows is not None:
+        return tuple(dict.fromkeys(knows))
+    return None if knowledge is None else tuple(map(str, range(knowledge.shape[1])))
+
+
+def shares_of(knows: tuple[str, ...] | None, knowledge: Array | None, rows: int, field: Field) -> Array:
+    """k(z|x), states x values; a column of ones for an Eve who knows nothing."""
+    if knowledge is not None:
+        return field.array(knowledge)
+    if knows is None:
+        return field.full((rows, 1), 1)
+    place = {z: k for k, z in enumerate(dict.fromkeys(knows))}
+    out = field.zeros((rows, len(place)))
+    out[np.arange(rows), [place[z] for z in knows]] = field.one
+    return out
+
+
+def expanded_losses(loss: Array, shares: Array) -> Array:
+    """k(z|x) E(x,j), the values z one after another."""
+    if shares.shape[1] == 1:
+        return loss if (shares == 1).all() else shares * loss
+    if not is_exact(loss):
+        return (floats(shares)[:, :, None] * loss[:, None, :]).reshape(len(loss), -1)
+    out = np.full((len(loss), shares.shape[1], loss.shape[1]), loss.ravel()[0] * 0, dtype=object)
+    x, z = np.nonzero(shares != 0)
+    out[x, z] = loss[x] * shares[x, z][:, None]
+    return out.reshape(len(loss), -1)
 
 
 def float_agent(agent: Agent) -> Agent:

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.model.agents import Agent
-from bap_lp.model.knowledge import expanded_losses, knowledge_of, shares_of
+from bap_lp.model.agents import Agent, expanded_losses, knowledge_of, shares_of
 from bap_lp.model.labels import probability
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind
 

@@ -22,14 +22,16 @@ from bap_lp.model.agents import (
     agent_numbers,
     changed_agent,
     counted_loss,
+    expanded_losses,
     float_agent,
     product_loss,
     read_agents,
     require_views,
+    shares_of,
+    values_of,
 )
 from bap_lp.model.beliefs import Belief, beliefs_of, shared
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
-from bap_lp.model.knowledge import expanded_losses, shares_of, values_of
 from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.reports import Forecaster, Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of

@@ -9,8 +9,8 @@ from strategies import channels, knowing_problems
 
 from bap_cli.main import main
 from bap_lp import Problem
-from bap_lp.model.certainty import certainties
-from bap_lp.model.knowledge import shares_of
+from bap_lp.model.agents import shares_of
+from bap_lp.model.evaluated import certainties
 from bap_lp.rational import EXACT, public
 
 

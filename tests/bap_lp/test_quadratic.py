@@ -17,7 +17,6 @@ from bap_lp.questions.convex.linear_releases import (
     Squared,
     linear_information,
     linear_risks,
-    normal_mean,
     posterior_covariance,
 )
 from bap_lp.questions.convex.quadratic import QuadraticSolution
@@ -28,6 +27,17 @@ def random_quadratic(seed: int, n: int) -> Quadratic:
     root = rng.normal(size=(n, n))
     bob = Squared(rng.normal(size=(2, n)), weight=rng.random(2), residual=0.3)
     return Quadratic(root @ root.T, bob, Squared(rng.normal(size=(2, n))))
+
+
+def normal_mean(n: int, prior_sd: float, eve: Any = None) -> Quadratic:
+    """theta ~ N(0, prior_sd^2), X_i | theta ~ N(theta, 1) for all i; Bob estimates theta, Eve the mean of X by default.
+
+    With v = prior_sd^2: Cov X = 1 + v 11', E[theta|x] = v/(1 + n v) sum x, Var(theta|x) = v/(1 + n v).
+    """
+    v = prior_sd**2
+    shrink = v / (1 + n * v)
+    bob = Squared(np.full((1, n), shrink), residual=shrink)
+    return Quadratic(np.eye(n) + v, bob, Squared(np.full((1, n), 1 / n) if eve is None else eve))
 
 
 def null_eve(problem: Quadratic) -> float:

@@ -83,20 +83,6 @@ def linear_information(covariance: Any, statistic: Array, noise: Array) -> float
     return float(np.log1p(np.maximum(np.linalg.eigvalsh(frame.T @ signal @ frame), 0.0)).sum()) / 2
 
 
-def normal_mean(n: int, prior_sd: float, eve: Any = "mean") -> Quadratic:
-    """theta ~ N(0, prior_sd^2), X_i | theta ~ N(theta, 1) for i = 1..n; Bob estimates theta, Eve the mean of X or any
-    linear functionals (rows of coefficients, [1, 0, ..., 0] for the first entry).
-
-    With v = prior_sd^2: Cov X = 1 + v 11', E[theta|x] = v/(1 + n v) sum x, Var(theta|x) = v/(1 + n v).
-    """
-    v = float(prior_sd) ** 2
-    if n < 1 or not 0 < v < np.inf:
-        raise InputError("n, prior_sd", (n, prior_sd), "must be positive")
-    shrink = v / (1 + n * v)
-    target = np.full((1, n), 1 / n) if isinstance(eve, str) and eve == "mean" else eve
-    return Quadratic(np.eye(n) + v, Squared(np.full((1, n), shrink), residual=shrink), Squared(target))
-
-
 def checked_covariance(values: Any) -> Array:
     """A covariance as users write it."""
     sigma = np.atleast_2d(real_numbers("covariance", values))

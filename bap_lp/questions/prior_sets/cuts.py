@@ -31,6 +31,7 @@ _INNER = 0.3  # share of the master in the channel that is asked about
 _NODES = 20_000
 _FEW = 300  # nodes of a search that need not be whole
 _STARTS = 12  # priors of cuts from which the worst one is looked for
+_BINDING = 1e-6  # of the losses: how near a cut may be to the value of the best channel
 _STALE = 60  # rounds without a better gap by a tenth
 
 
@@ -49,13 +50,13 @@ class Cuts:
     rounds: int = 0
     stopped: bool = False
 
-    def active(self, arrays: Arrays, lam: Any, near: float = 1e-6) -> list[Array]:
+    def active(self, arrays: Arrays, lam: Any) -> list[Array]:
         """The replies, each once, of cuts that weigh or that nearly bind at the best channel."""
         assert self.q is not None
         out: dict[bytes, Array] = {}
         for k, (p, t) in enumerate(zip(self.priors, self.replies, strict=True)):
             side = p.dot((self.q * told(arrays, lam, t)).sum(axis=1))
-            if side >= self.high - near or (k < len(self.weights) and self.weights[k] > 0):
+            if side >= self.high - _BINDING or (k < len(self.weights) and self.weights[k] > 0):
                 out.setdefault(t.tobytes(), t)
         return list(out.values())
 

@@ -1525,6 +1525,9 @@ class Records:
             while missing in words:
                 missing = f"({missing})"
             need(own == words + [missing] * (c["values"][-1] is None), "labels must be those of the values")
+        ends = [end for c in columns for end in c["bands"]]
+        for v in (study["holdout"], *ends, *(alpha for alpha, _ in prior["likelihoods"])):
+            plain(v, -MOST)
         same = mechanism["columns"] == self.names and mechanism["levels"] == dict(zip(self.names, self.labels))
         need(same, "the mechanism has other columns or levels")
         sizes = self.sizes = [*map(len, self.labels)]

@@ -1,8 +1,10 @@
-"""One browser for the tests of the pages. Those that ask for it are skipped where there is no Chromium or Chrome."""
+"""One way to call `bap`, and one browser for the pages: tests that ask for it are skipped where there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,22 @@ from bap_cli.catalogue import catalogue
 from bap_cli.main import main
 
 _examples: dict[str, str] = {}  # the reports of the catalogue that were written already
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Calls `bap` in an empty folder: the exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        capsys.readouterr()
+        code = main(list(arguments))
+        return code, *capsys.readouterr()
+
+    return call
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bap_cli.main import main
 from bap_lp import load_problem, save_mechanism, save_problem, solve
 from bap_lp.files.problems import SCHEMA
 
@@ -16,17 +15,9 @@ Run = Callable[..., tuple[int, str, str]]
 COIN_MECHANISM = {"states": ["tails", "heads"], "signals": ["fixed", "fair"], "channel": [["1", "0"], ["3/10", "7/10"]]}
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(arguments)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 def test_solve_explains_the_coin_toss_in_words(run: Run) -> None:

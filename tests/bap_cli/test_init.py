@@ -16,24 +16,11 @@ import pytest
 from pyarrow import parquet
 from statsmodels.datasets import fair, modechoice, randhie
 
-from bap_cli.main import main
 from bap_lp import InputError, limits
 from bap_sdc import load_study, read_table
 from bap_sdc.records.data.findings import look_at
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(["microdata", *arguments])
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def census(n: int = 80) -> None:
@@ -50,7 +37,7 @@ def census(n: int = 80) -> None:
 
 def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
     census()
-    code, out, err = run("init", "census.csv", "-o", "study.toml")
+    code, out, err = run("microdata", "init", "census.csv", "-o", "study.toml")
     assert (code, err) == (0, "")
     for words in (
         'Seen: "row": every record has a cell of its own: an identifier, never to be published',
@@ -77,13 +64,15 @@ def test_what_is_seen_is_said_and_the_proposal_reads_it_so(run: Run) -> None:
     loaded = load_study("study.toml").study
     assert set(loaded["income"].labels) == {"<=50K", ">50K"}
     assert loaded["work"].labels[-1] == "(missing)"
-    assert run("solve", "study.toml", "--json", "--no-attackers")[0] == 0
+    assert run("microdata", "solve", "study.toml", "--json", "--no-attackers")[0] == 0
 
 
 def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refused(run: Run) -> None:
     census()
     Path("deep").mkdir()
-    code, out, _ = run("init", "census.csv", "--secret", "income", "--knows", "work", "--publish", "age,height")
+    code, out, _ = run(
+        "microdata", "init", "census.csv", "--secret", "income", "--knows", "work", "--publish", "age,height"
+    )
     study = tomllib.loads(out)
     assert code == 0
     assert [*study["publish"]] == ["age", "height"]
@@ -95,19 +84,19 @@ def test_columns_that_are_asked_for_are_used_and_those_that_cannot_be_are_refuse
         (("--secret", "work", "--knows", "work"), "is among the columns she knows already"),
         (("--secret", "nope", "-o", "deep/study.toml"), "'nope' is not a column of census.csv"),
     ):
-        code, out, err = run("init", "census.csv", *options)
+        code, out, err = run("microdata", "init", "census.csv", *options)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert words in err
 
 
 def test_numbers_of_people_with_several_records_are_not_proposed_and_can_be_asked_for(run: Run) -> None:
     modechoice.load_pandas().data.to_csv("t.csv", index=False)  # 210 people, four records each
-    code, out, _ = run("init", "t.csv")
+    code, out, _ = run("microdata", "init", "t.csv")
     assert code == 0
     assert 'Seen: "individual": 210 numbers, each on few records: by its rows an identifier, or a time' in out
     study = tomllib.loads(out)
     assert "individual" not in {*study["publish"], study["eve"][0]["secret"], *study["eve"][0]["knows"]}
-    assert 'knows = ["individual"]' in run("init", "t.csv", "--knows", "individual")[1]
+    assert 'knows = ["individual"]' in run("microdata", "init", "t.csv", "--knows", "individual")[1]
 
 
 def test_ages_postcodes_incomes_and_scores_are_not_taken_for_numbers_of_people() -> None:
@@ -142,7 +131,7 @@ def test_a_proposal_is_no_larger_than_what_is_solved_in_a_minute(
     sizes["c0"] = 4
     rows = [",".join(f"{name}{draw.randrange(size)}" for name, size in sizes.items()) for _ in range(400)]
     Path("t.csv").write_text("\n".join([",".join(sizes), *rows]) + "\n")
-    code, out, _ = run("init", "t.csv", "--secret", "secret", "--knows", "x,y")
+    code, out, _ = run("microdata", "init", "t.csv", "--secret", "secret", "--knows", "x,y")
     study = tomllib.loads(out)
     assert code == 0
     decisions = math.prod(sizes[name] for name in study["publish"])
@@ -153,9 +142,9 @@ def test_a_proposal_is_no_larger_than_what_is_solved_in_a_minute(
 @pytest.mark.parametrize("data", [fair, randhie], ids=["fair", "randhie"])
 def test_the_proposals_for_published_tables_run_as_they_are(run: Run, data: object) -> None:
     data.load_pandas().data[:100].to_csv("t.csv", index=False)  # type: ignore[attr-defined]
-    assert run("init", "t.csv", "-o", "study.toml")[0] == 0
-    assert run("solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
-    assert run("release", "D", "t.csv", "-o", "o.csv")[0] == 0
+    assert run("microdata", "init", "t.csv", "-o", "study.toml")[0] == 0
+    assert run("microdata", "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
+    assert run("microdata", "release", "D", "t.csv", "-o", "o.csv")[0] == 0
     assert len(Path("o.csv").read_text().splitlines()) == 101
 
 
@@ -177,10 +166,10 @@ HOSTILE = {
 def test_no_table_makes_init_or_its_proposal_fail_without_a_line(run: Run, name: str) -> None:
     with open("t.csv", "w", newline="") as file:
         file.write("\n".join(HOSTILE[name]) + "\n")
-    code, _, err = run("init", "t.csv", "-o", "study.toml")
+    code, _, err = run("microdata", "init", "t.csv", "-o", "study.toml")
     assert (code, err.count("\n")) in ((0, 0), (2, 1)), err
     if code == 0:
-        code, _, err = run("solve", "study.toml", "--json", "--no-attackers")
+        code, _, err = run("microdata", "solve", "study.toml", "--json", "--no-attackers")
         assert code == 0, err[:500]
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bap_cli.main import main
 from bap_lp import Mechanism, composed, evaluate
 from bap_lp.files.ledger import LEDGER, SecretSource, open_ledger
 from bap_sdc import Eve, Study
@@ -34,18 +33,6 @@ lambda = 2
 
 def lines(folder: str = "D") -> list[dict]:
     return [json.loads(line) for line in Path(folder, LEDGER).read_text().splitlines()]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main(list(arguments))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

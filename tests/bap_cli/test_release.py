@@ -1,7 +1,6 @@
 """`bap release`: only what verifies is released, in bulk too, and several draws are warned about."""
 
 import csv
-import io
 import json
 import os
 import re
@@ -17,18 +16,6 @@ from bap_cli.main import main
 from bap_lp import limits, load_problem, save_bundle, solve
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        code = main(list(arguments))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

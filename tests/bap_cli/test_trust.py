@@ -19,18 +19,6 @@ from bap_lp import Problem, limits, robust, save_bundle
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
 COIN: dict[str, Any] = {
     "data": {"labels": ["tails", "heads"], "prior": ["3/4", "1/4"]},
     "bob": {"loss": [["1/3", "2/3"], [1, 0]]},

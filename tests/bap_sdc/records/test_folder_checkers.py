@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tampering import edit
+from tampering import edit, put
 
 from bap_cli.main import main
 from bap_lp import verify_standalone
@@ -108,7 +108,23 @@ def _group(document: Any) -> Any:
     return next(part for part in document["parts"] if part["groups"])["groups"][0]
 
 
+LONG = "1e99999999"
 FORGERIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a count beyond all files": ("prior.json", lambda d: d["fitted"][0].__setitem__(-1, 10**11)),
+    "a level of nobody": ("prior.json", lambda d: d["fitted"][0].__setitem__(0, 10**6)),
+    "a likelihood that is long": ("prior.json", lambda d: d.update(likelihoods=[[LONG, 0.5]])),
+    "a share that is long": ("study.json", lambda d: d.update(holdout=LONG)),
+    "a band that is long": ("study.json", lambda d: d["columns"][0].update(bands=["0", LONG])),
+    "labels of other levels": ("study.json", lambda d: d["columns"][1]["labels"].reverse()),
+    "a record type of nobody": ("mechanism.json", put("rows", -1, 0, to=10**6)),
+    "a level that is none": ("mechanism.json", put("rows", -1, 1, to=10**6)),
+    "a probability above one": ("mechanism.json", put("rows", -1, -1, to=10**6)),
+    "a probability in floats": ("mechanism.json", put("rows", -1, -1, to=0.25)),
+    "another value": ("certificate.json", lambda d: d.update(value="-1")),
+    "states of nobody": ("certificate.json", put("parts", -1, "states", -1, to=10**6)),
+    "a reply that is none": ("certificate.json", lambda d: _group(d)["reply_of"].__setitem__(-1, 10**6)),
+    "an Eve who is none": ("certificate.json", lambda d: _group(d).update(eve=7)),
+    "replies that are short": ("certificate.json", lambda d: _group(d).update(replies=[["1/2"]])),
     "a prior that the counts do not give": ("prior.json", lambda d: d["fitted"][0].__setitem__(-1, 40)),
     "another prior": ("prior.json", lambda d: d["p"][0].__setitem__(slice(0, 2), d["p"][0][1::-1])),
     "another mechanism": ("mechanism.json", lambda d: _worse(d["rows"])),
@@ -158,6 +174,26 @@ def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys
     place = folder(tmp_path / "D")
     assert json.loads((place / "result.json").read_text())["columns"][0]["changed"] != "0"
     edit(place, *FORGERIES[name])
+    with pytest.raises(verify_standalone.Refused):
+        verify_standalone.check(str(place))
+    assert main(["verify", str(place)]) == (2 if name == "a count beyond all files" else 1)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("study.json", put("conditions", "min_eve_risk", to="3/5")),
+        ("study.json", put("conditions", "max_bob_risk", to="9")),
+        ("certificate.json", put("prices", "min_eve_risk", to="1/7")),
+        ("result.json", put("bound", to="-9")),
+    ],
+)
+def test_both_checkers_refuse_other_conditions_than_those_that_were_proved(
+    tmp_path: Path, file: str, change: Callable[[Any], Any]
+) -> None:
+    place = folder(tmp_path / "D", lam=0, conditions={"min_eve_risk": "1/3"})
+    edit(place, file, change)
     with pytest.raises(verify_standalone.Refused):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1

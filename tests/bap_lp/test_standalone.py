@@ -38,7 +38,7 @@ def test_mutations_are_judged_alike_and_none_is_wrongly_accepted(records: bool) 
     count = 500
     tally = run(count, seed=count, records=records)
     assert tally.wrong == []
-    assert tally.counts["accepted"] > count // 20
+    assert tally.counts["accepted"] > count // 50  # mutations that change nothing of what is proved
     assert tally.counts["refused"] > count // 2
 
 

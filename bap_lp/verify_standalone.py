@@ -45,10 +45,9 @@ import math
 import os
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
-from functools import cached_property
 from itertools import combinations, pairwise, product
 from types import SimpleNamespace as Record
 
@@ -95,14 +94,14 @@ def keyed(table, required, optional=()):
     return table
 
 
-def listed(values, why, count=None):
-    need(type(values) is list and (len(values) == count if count is not None else values), why)
+def many(values, why="a condition must be a list", count=None):
+    need(type(values) is list and count in (None, len(values)), why)
     return values
 
 
-def many(rows):
-    need(type(rows) is list, "a condition must be a list")
-    return rows
+def listed(values, why, count=None):
+    need(many(values, why, count) or count == 0, why)
+    return values
 
 
 def number(v, low=None, high=None, long=False):
@@ -126,8 +125,7 @@ def proof_number(v):
 
 def positions(values, most, why, count=None):
     """A list of whole numbers from 0 to most - 1."""
-    need(type(values) is list and (count is None or len(values) == count), why)
-    need(all(type(v) is int and 0 <= v < most for v in values), why)
+    need(all(type(v) is int and 0 <= v < most for v in many(values, why, count)), why)
     return values
 
 
@@ -136,8 +134,8 @@ def texts(value):
     return json.dumps(value, sort_keys=True)
 
 
-def labels(names, count):
-    need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == count, "no labels")
+def labels(names, count=None):
+    need(all(type(n) is str and n for n in listed(names, "labels", count)) and len({*names}) == len(names), "no labels")
     return names
 
 
@@ -159,14 +157,13 @@ def table_of(rows, read, count=None, width=None):
     return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
 
 
-def proof_table(value, dimensions):
+def proof_table(value, dimensions=2):
     """A table of a proof without its zeros: its shape, and {place: number}."""
     if type(value) is dict and "at" in value:
         shape, at = keyed(value, ["shape", "at"])["shape"], {}
-        need(type(shape) is list and all(type(n) is int and n >= 0 for n in shape), "a table has no shape")
-        need(len(shape) == dimensions and math.prod(shape) <= LIMITS["cells"], "a table has another shape")
-        need(type(value["at"]) is list, "a table has no entries")
-        for *place, v in (listed(entry, "no entry of a table", dimensions + 1) for entry in value["at"]):
+        need(all(type(n) is int and n >= 0 for n in many(shape, "no shape", dimensions)), "a table has no shape")
+        need(math.prod(shape) <= LIMITS["cells"], "a table has another shape")
+        for *place, v in (many(entry, "no entry of a table", dimensions + 1) for entry in many(value["at"])):
             inside = all(type(n) is int and 0 <= n < most for n, most in zip(place, shape))
             need(inside and tuple(place) not in at, "an entry of a table is outside of it, or there twice")
             at[tuple(place)] = proof_number(v)
@@ -183,6 +180,10 @@ def by_row(shape, at):
     for (i, j), v in at.items():
         rows[i][j] = v
     return shape, rows
+
+
+def dense(shape, at):
+    return [[at.get((i, j), F(0)) for j in range(shape[1])] for i in range(shape[0])]
 
 
 def distribution(row, count=None, long=False):
@@ -216,6 +217,12 @@ def total(values):
     return values[0]
 
 
+def integers(values, unit=None):
+    """A common denominator, and the numbers times it."""
+    unit = unit or math.lcm(*{v.denominator for v in values})
+    return unit, [v.numerator * (unit // v.denominator) for v in values]
+
+
 def joints(groups, by):
     """A label per choice of one part per group; a part whose end could be mistaken is in quotes."""
     quoted = lambda n: json.dumps(n, ensure_ascii=False) if n[0] == '"' or (n + by).index(by) < len(n) else n
@@ -226,14 +233,11 @@ def joints(groups, by):
 
 
 class LoweredGame:
-    """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs).
-
-    `laws` are the conditions by their definitions, apart from the rows: functions of the channel.
-    """
+    """Observers and rows have names; rows are (entries (x, s, a), terms (observer, view, group, c), rhs)."""
 
     def __init__(self, mass, cost, worst=None):
         self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
-        self.observers, self.rows, self.laws = {}, {}, {}
+        self.observers, self.rows, self.most, self.pure = {}, {}, None, False  # most: signals; pure: deterministic
 
     def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
         """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
@@ -242,15 +246,18 @@ class LoweredGame:
         """
         sees = range(self.signals) if sees is None else sees
         losses = losses if type(losses) is dict else dict(enumerate(losses))
-        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores)
+        self.observers[name] = Record(losses=losses, groups=groups, price=price, sees=sees, scores=scores,
+                                      columns=groups[-1].stop, views=max(sees) + 1)
 
     def value(self, q):
-        """What is minimised; refuses a channel that breaks a row or a law."""
+        """What is minimised; refuses a channel that breaks a condition."""
         rho, t, worst = [[m * v for v in row] for m, row in zip(self.mass, q)], {}, []
         spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
+        need(not self.pure or all(v in (0, 1) for row in q for v in row), "the mechanism breaks deterministic")
+        need(self.most is None or sum(map(any, zip(*q))) <= self.most, "the mechanism breaks max_signals")
         for name, o in self.observers.items():
-            spend(self.signals * (o.groups[-1].stop + sum(map(len, o.losses.values()))))
-            sums = [[F(0)] * o.groups[-1].stop for _ in range(max(o.sees) + 1)]
+            spend(self.signals * (o.columns + sum(map(len, o.losses.values()))))
+            sums = [[F(0)] * o.columns for _ in range(o.views)]
             for x, losses in o.losses.items():
                 for view, m in zip(o.sees, rho[x]):
                     for j, v in losses if m else ():
@@ -265,8 +272,6 @@ class LoweredGame:
                 side -= sum(c * t[o][view][g] for o, view, g, c in terms)
                 need(side <= 0 or name == self.worst, f"the mechanism breaks {name}")
                 worst += [side] if name == self.worst else []
-        for name, law in self.laws.items():
-            need(law(q), f"the mechanism breaks {name}")
         cost = sum(c * v for costs, row in zip(self.cost, rho) for c, v in zip(costs, row) if v)
         heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
         return cost - heard + max(worst, default=0)
@@ -278,12 +283,10 @@ class LoweredGame:
         """
         (replies, weights), whole = dual, keep is None
         keep = range(self.signals) if whole else keep
-        place, charges, paid = {s: k for k, s in enumerate(keep)}, [{} for _ in self.mass], F(0)
+        place, goals, paid = {s: k for k, s in enumerate(keep)}, defaultdict(Counter), F(0)
+        charges, heard = [Counter() for _ in self.mass], [[] for _ in self.mass]
         need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
         need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
-        sees = {name: o.sees if whole else range(len(keep)) for name, o in self.observers.items()}
-        price = {name: [[o.price * (not void)] * len(o.groups)] * (max(sees[name]) + 1)
-                 for name, o in self.observers.items()}  # fmt: skip
         for name, (shape, own) in weights.items():
             need(shape == (len(self.rows[name]),), f"the weights of {name} must be one per row")
             need(all(w > 0 for w in own.values()), f"the weights of {name} must not be negative")
@@ -292,62 +295,52 @@ class LoweredGame:
                 spend(len(entries) + len(terms))
                 for x, s, a in entries:
                     if s in place:
-                        charges[x][place[s]] = charges[x].get(place[s], 0) + w * a
+                        charges[x][place[s]] += w * a
                 for o, view, g, c in terms:
                     if view in place:
-                        goal = price[o][place[view]] = [*price[o][place[view]]]
-                        goal[g] += w * c
+                        goals[o, place[view]][g] += w * c
                 paid += w * rhs
         share = sum(weights[self.worst][1].values()) if self.worst in weights else 0
         need(self.worst is None or share == 1, "the weights of the worst cases must sum to one")
-        below = 1  # the common denominator of all replies
         for name, o in self.observers.items():
             (shape, u), good = replies[name], set()
-            need(shape == (len(price[name]), o.groups[-1].stop), f"the replies of {name} have another shape")
-            for own, goal in zip(u, price[name]):
-                if (id(own), id(goal)) not in good:  # several rows may be one object
-                    good.add((id(own), id(goal)))
-                    spend(o.groups[-1].stop)
+            need(shape == (o.views if whole else len(keep), o.columns), f"the replies of {name} have another shape")
+            for view, own in enumerate(u):
+                more = goals.get((name, view), {})
+                if more or id(own) not in good:  # several rows may be one object
+                    good |= set() if more else {id(own)}
+                    spend(o.columns)
                     need(all(v > 0 for v in own.values()), f"the replies of {name} must not be negative")
-                    sums = [sum(own[j] for j in g if j in own) for g in o.groups]
-                    need(sums == goal, f"the replies of {name} do not sum to their price")
-                    below = math.lcm(below, *(v.denominator for v in own.values()))
-        heard = [[] for _ in self.mass]  # by state: losses, the different replies times `below`, which one a signal has
-        for name, o in self.observers.items():
-            rows = [replies[name][1][view] for view in sees[name]]
-            different = {id(row): row for row in rows}
-            place = {at: k for k, at in enumerate(different)}
-            own = [{j: v.numerator * (below // v.denominator) for j, v in row.items()} for row in different.values()]
-            told = [place[id(row)] for row in rows]
+                    for g, group in enumerate(o.groups):
+                        goal = o.price * (not void) + more.get(g, 0)
+                        need(sum(own[j] for j in group if j in own) == goal, f"the replies of {name} miss their price")
+            rows = [u[view] for view in (o.sees if whole else range(len(keep)))]
+            which = {at: k for k, at in enumerate(dict.fromkeys(map(id, rows)))}
+            told, different = [which[id(row)] for row in rows], [*{id(row): row for row in rows}.values()]
+            below, _ = integers([v for row in different for v in row.values()])
+            different = [dict(zip(row, integers(row.values(), below)[1])) for row in different]
             for x, losses in o.losses.items():
-                heard[x] += [(losses, own, told)] if losses else []
-        least = (self.least(x, keep, void, charges[x], heard[x], below, allowed) for x in range(len(self.mass)))
+                heard[x] += [(losses, different, told, below)] if losses else []
+        least = []
+        for x, charged in enumerate(charges):  # min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s])
+            spend(1 + len(keep) * (1 + len(heard[x])) // 20 + sum(len(own) * len(u) for own, u, *_ in heard[x]))
+            unit, row = (1, [0] * len(keep)) if void else self.costs(x, keep)
+            for losses, replies, told, below in heard[x]:
+                lost, own = integers([v for _, v in losses])
+                common = math.lcm(unit, below * lost)
+                own = [(j, v * (common // (below * lost))) for (j, _), v in zip(losses, own)]
+                each = [sum(u[j] * v for j, v in own if j in u) for u in replies]
+                row, unit = [v * (common // unit) - each[k] for v, k in zip(row, told)], common
+            common, own = integers([F(1, unit), *charged.values()])
+            row = [v * (common // unit) for v in row]
+            for s, v in zip(charged, own[1:]):
+                row[s] += v
+            least.append(F(min(row if allowed is None else [row[s] for s in allowed[x]]), common))
         return total(map(F.__mul__, self.mass, least)) - paid
 
-    def least(self, x, keep, void, charges, heard, below, allowed):
-        """min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s]), in integers over `unit`."""
-        self.work(len(keep), heard)
-        lost = math.lcm(*{v.denominator for losses, _, _ in heard for _, v in losses})
-        unit = math.lcm(below * lost, 1 if void else self.common(x), *{v.denominator for v in charges.values()})
-        row = [0] * len(keep) if void else self.costs(x, keep, unit)
-        for losses, replies, told in heard:
-            own = [(j, v.numerator * (lost // v.denominator) * (unit // (below * lost))) for j, v in losses]
-            each = [sum(u[j] * v for j, v in own if j in u) for u in replies]
-            row = [v - each[k] for v, k in zip(row, told)]
-        for s, v in charges.items():
-            row[s] += v.numerator * (unit // v.denominator)
-        return F(min(row if allowed is None else [row[s] for s in allowed[x]]), unit)
-
-    def common(self, x):
-        """The common denominator of the costs of a state."""
-        return math.lcm(*{v.denominator for v in self.cost[x]})
-
-    def costs(self, x, keep, unit):
-        """What signals cost at a state, times `unit`."""
-        return [self.cost[x][s].numerator * (unit // self.cost[x][s].denominator) for s in keep]
-
-    def work(self, signals, heard):
-        spend(signals * (1 + sum(1 + len(losses) for losses, _, _ in heard)))
+    def costs(self, x, keep):
+        """What signals cost at a state, as integers over a unit."""
+        return integers([self.cost[x][s] for s in keep])
 
 
 # ---- the problem
@@ -370,13 +363,12 @@ class Game:
         self.splits, self.added = [*splits], F(0)
         bobs, eves = ([self.agent(one, role) for one in listed(document[role], "no agent")] for role in roles)
         need(not self.splits, "there are subdivisions without a Bob who reports probabilities")
-        self.bobs, self.reporting = bobs, any(a.law for a in bobs)
         for group in (bobs, eves):
-            labels([a.name for a in group], len(group))
-        self.sizes, self.eves = [len(a.decisions) for a in bobs], eves
-        columns = math.prod(self.sizes)
+            labels([a.name for a in group])
+        self.bobs, self.eves, self.reporting = bobs, eves, any(a.law for a in bobs)
+        self.sizes = [len(a.decisions) for a in bobs]
+        columns, count = math.prod(self.sizes), sum(len(a.shares[0]) for a in eves if a.kind)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
-        count = sum(len(a.shares[0]) for a in eves if a.kind)
         need(len(reports) >= count, "every Eve who reports needs her reports")
         lists, self.more = iter(reports), reports[count:]  # more: of secrets about which information is limited
         cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
@@ -399,7 +391,6 @@ class Game:
                     own += [(j, k * a.weight * v) for j, v in zip(columns, row) if v] if k else []
         self.groups, self.decisions = [v.columns for v in self.views], joints([a.decisions for a in bobs], ", ")
         self.eve = [[(j, p * v) for j, v in row] for p, row in zip(self.p, self.E)]
-        self.logs = any(a.kind == "log" for a in eves)
         self.aligned = all(a.harm == a.loss and a.mass == self.p for a in bobs + eves)
         bob = [Record(mass=self.p, weight=1, loss=self.B)]  # who share Alice's prior and harm act as one
         self.agents = (bob if self.aligned else bobs) + self.views
@@ -409,8 +400,7 @@ class Game:
         kind = table.get("loss") if type(table) is dict and type(table.get("loss")) is str else ""
         told, eve = kind and role == "bob", role == "eve"
         own = ["secret"] + ["decisions"] * told if kind else ["harm", "prior"]
-        own += ["knows", "knowledge"] * eve
-        keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own)
+        keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own + ["knows", "knowledge"] * eve)
         need(kind in ("", "log", "brier"), "a loss must be a table, log or brier")
         a = Record(name=table["name"], weight=self.read(number(table["weight"])), kind=kind, known=1, law=None)
         a.loss, a.decisions = None, []
@@ -427,9 +417,9 @@ class Game:
         small = a.weight <= 1 or a.weight * (10**5 if kind and eve else max(map(max, a.harm))) <= MOST
         need(small, "a weight makes a loss larger than 1e300")
         known = worded(table.get("knows", [0] * self.N), self.N)
-        places, zero, one = {z: k for k, z in enumerate(dict.fromkeys(known))}, [F(0)], [F(1)]
+        places = {z: k for k, z in enumerate(dict.fromkeys(known))}
         need(len(places) * self.N <= LIMITS["cells"], "she knows too much")
-        a.shares = [zero * k + one + zero * (len(places) - 1 - k) for k in map(places.get, known)]
+        a.shares = [[F(k == places[z]) for k in range(len(places))] for z in known]
         if "knowledge" in table:
             a.known = len(listed(listed(table["knowledge"], "knowledge", self.N)[0], "knowledge"))
             a.shares = [scaled(distribution(row, a.known), self.read) for row in table["knowledge"]]
@@ -465,16 +455,17 @@ OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable",
 
 
 def kind_of(problem):
-    """What problem.json is about: "scenarios", "tiers", "priors", or one "release"."""
+    """What problem.json is about: "scenarios", "tiers", "priors", or one "release"; and its problems."""
     kinds = {("scenarios",): "scenarios", ("tiers", "weights"): "tiers"}
-    return kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
+    kind = kinds.get(tuple(sorted(problem)), "priors" if "priors" in problem else "release")
+    return kind, listed(problem[kind], "there are no problems") if kind in kinds.values() else [problem]
 
 
 def dual_of(document):
     """Replies and weights, by name."""
     replies, weights = document["replies"], document["weights"]
     need(type(replies) is dict and type(weights) is dict, "replies and weights must be tables")
-    rows = {name: by_row(*proof_table(v, 2)) for name, v in replies.items()}
+    rows = {name: by_row(*proof_table(v)) for name, v in replies.items()}
     return rows, {name: proof_table(v, 1) for name, v in weights.items()}
 
 
@@ -482,32 +473,31 @@ def published(mechanism, states, meant):
     """The channel of mechanism.json, the signal of the proof that each of its signals means, and the pooled channel."""
     keyed(mechanism, ["states", "signals", "channel"], ["name"])
     need(type(mechanism.get("name", "")) is str and mechanism["states"] == states, "other states")
-    table, pooled = listed(mechanism["channel"], "channel", len(states)), {}
+    table, pooled = listed(mechanism["channel"], "channel", len(states)), defaultdict(F)
     own = labels(mechanism["signals"], len(listed(table[0], "channel")))
     need({*own} <= {*meant}, "the proof has no such signal")
     like, told = rounded if floating(table) else F, [meant[name] for name in own]
     q = [[like(v) for v in distribution(row, len(own), True)] for row in table]
     need(all(sum(row) == 1 for row in q), "a row of the mechanism is not a distribution")
-    for (x, row), (s, to) in product(enumerate(q), enumerate(told)):
-        if row[s]:
-            pooled[x, to] = pooled.get((x, to), 0) + row[s]
+    for x, row in enumerate(q):
+        for to, v in zip(told, row):
+            if v:
+                pooled[x, to] += v
     return q, told, pooled
 
 
 def proved(problem, mechanism, document, allow):
     """What the certificate proves of the mechanism, in words, with value and bound."""
     required = ["kind", "numbers", "lambda", "value", "gap", "channel", "replies", "weights"]
-    kind, (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"], 2)
+    (kind, parts), (shape, sent) = kind_of(problem), proof_table(keyed(document, required, OPTIONAL)["channel"])
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
-    floats, one = document["numbers"] == "floats", kind in ("release", "priors")
-    need(kind == "priors" or not {"priors", "listed", "witness"} & {*document}, "there is no set of priors")
-    read, parts = rounded if floats else F, [problem] if one else listed(problem[kind], "there are no problems")
-    splits, reports = many(document.get("splits", [])), [proof_table(v, 2) for v in many(document.get("reports", []))]
-    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
-    game = games[0]
+    floats, one, over = document["numbers"] == "floats", kind in ("release", "priors"), kind == "priors"
+    need(over or not {*PRIORS} & {*document}, "there is no set of priors")
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
-    conditions = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts]
-    asked = [g.given_lam for g in games]
+    read, splits = rounded if floats else F, many(document.get("splits", []))
+    reports = [proof_table(v) for v in many(document.get("reports", []))]
+    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
+    conditions, asked, game = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts], [], games[0]
     supposed = conditions[0] if one else conditions if any(conditions) else {}
     need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
 
@@ -522,21 +512,21 @@ def proved(problem, mechanism, document, allow):
     (value, gap), weights = stated([document["value"], document["gap"]]), []
     need(("weights_of_tiers" in document) == (kind == "tiers"), "only tiers have weights")
     if kind == "tiers":
-        asked = asked + listed(problem["weights"], "weights", len(games))
-        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in problem["weights"]])
+        asked = listed(problem["weights"], "weights", len(games))
+        weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in asked])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    other = {"max_bob_risk", "deterministic", "max_signals", "margin", "max_information"}
-    covered = game.aligned and not other & demanded(conditions[0])
+    covered = game.aligned and not {"max_bob_risk", *ALONE} & demanded(conditions[0])
     need(covered or not game.reporting, "a condition is not possible with a Bob who reports probabilities")
     if one:
-        release = Release(game, conditions[0], lams[0] if kind == "release" else F(0))
-        if kind == "priors":
+        release = Release(game, conditions[0], F(0) if over else lams[0])
+        if over:
             priors, rows = over_priors(release, lams[0], problem["priors"], document)
         program, names, exact = release.program, release.names, release.exact
     else:
         program, names, exact = several(kind, games, conditions, lams, weights)
     need(floats or exact, "the certificate is exact and the problem is not")
-    need(not floats or allow or not exact or floating(asked), "the problem is exact and the certificate in floats")
+    able = allow or not exact or floating(asked, [g.given_lam for g in games])
+    need(not floats or able, "the problem is exact and the certificate in floats")
     need(shape == (game.N, program.signals), "the channel of the certificate has another shape")
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
     need(cases or "cases" not in document, "there are no cases")
@@ -546,9 +536,9 @@ def proved(problem, mechanism, document, allow):
     meant = dict(zip(*game.tuples()[:2]) if finer else zip(names, range(len(names))))
     q, told, pooled = published(mechanism, game.states, meant)
     need(pooled == sent, "the mechanism is not the one that is proved")
-    channel = [[sent.get((x, s), F(0)) for s in range(shape[1])] for x in range(shape[0])]
+    channel, attained = dense(shape, sent), True
     found = program.value(channel) + (excess(game, channel) if game.reporting else 0)
-    if kind == "priors":  # the first listed prior attains the value, or the value is an upper end
+    if over:  # the first listed prior attains the value, or the value is an upper end
         worst = game.free_program(release.S, lams[0], rows[0]).value(channel)
         attained = read(worst) == value
         found = worst if attained else value
@@ -556,18 +546,18 @@ def proved(problem, mechanism, document, allow):
         top = upper(game, priors, lams[0], channel, rows[0], found)
         need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
     need(kind == "release" or not (game.scores or game.more), "reports among several problems or priors")
-    logs = one and ((game.logs and lams[0] > 0) or any(a.law and a.kind == "log" for a in game.bobs))
+    logs = one and any(a.kind == "log" and (a.law or lams[0] > 0) for a in game.bobs + game.eves)
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - game.added
-    if one and bound < found and release.few and (cases or release.pure):
-        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, lams[0], found, bound))
+    if one and bound < found and release.few and (cases or program.pure):
+        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, found, bound))
     if finer:
         split = game.free_program(told, lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
     beyond = rounded_up(value - bound) if logs else found - bound
     need(beyond <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
-    over = f"over all priors of the set R_A {'=' if kind == 'priors' and attained else '<='}"
-    what = {"release": "R_A =", "priors": over, "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
+    what = {"release": "R_A =", "priors": f"over all priors of the set R_A {'=' if attained else '<='}",
+            "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
     return f"{what} {shown(found) if floats or logs else found} is {within}optimal", found, bound
 
@@ -587,12 +577,10 @@ def check(folder, allow_float=False):
         if records:
             result, asked = proved_records(*documents, allow_float)
         else:
-            problem, kind = documents[0], kind_of(documents[0])
-            (result, _, _), one = proved(*documents, allow_float), kind in ("release", "priors")
-            parts = [problem] if one else problem[kind]
+            (result, _, _), (kind, parts) = proved(*documents, allow_float), kind_of(documents[0])
             lams, tables = ([part["alice"]["lambda"] for part in parts], [part.get("conditions", {}) for part in parts])
-            tables = tables[0] if one else tables if any(tables) else {}
-            asked = {"lambda": lams[0] if one else lams, "conditions": tables}
+            asked = {"lambda": lams, "conditions": tables if any(tables) else {}}
+            asked = {"lambda": lams[0], "conditions": tables[0]} if kind in ("release", "priors") else asked
         need(all(texts(manifest[k]) == texts(v) for k, v in asked.items()), "the manifest has other demands")
         return result
     except (ValueError, OSError, RecursionError, OverflowError, MemoryError, ZeroDivisionError) as error:
@@ -611,10 +599,9 @@ def bound_files(place, names, form):
         with open(place(name), "rb") as file:
             raw[name] = file.read(LIMITS["bytes"] + 1)
         need(len(raw[name]) <= LIMITS["bytes"], f"{name} is too large")
-    manifest = parsed(raw["manifest.json"], "manifest.json")
+    manifest, words = parsed(raw["manifest.json"], "manifest.json"), ["format", "version", "made", "how", "method"]
     own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
     need(manifest.get("format") == form, own)
-    words = ["format", "version", "made", "how", "method"]
     keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
     source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
     need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
@@ -625,11 +612,11 @@ def bound_files(place, names, form):
 
 # ---- conditions: each is lowered to rows and observers of the program
 
-CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
-NOTIONS = [*CONES, "min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
-PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
-CONDITIONS = [*NOTIONS, *PRIVACY, "margin"]
 ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
+CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
+PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
+NOTIONS = ["min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
+CONDITIONS = [*CONES, *NOTIONS, *PRIVACY, "margin"]
 
 
 class Release:
@@ -639,8 +626,7 @@ class Release:
         """told: what signals tell Bob, where they are not his decisions."""
         keyed(asked, [], CONDITIONS)
         need(None not in asked.values(), "a condition is null")
-        self.game, self.exact, self.most, self.pure, self.pairs = game, game.exact, None, False, None
-        self.used = 0  # lists of reports, besides those of the Eves
+        self.game, self.exact, self.reports = game, game.exact, [*game.more]
         self.tuples = "margin" in asked or not game.aligned
         need(not (self.tuples and game.scores), "not possible with reports")
         every = game.decisions, list(range(len(game.decisions))) if told is None else told, None
@@ -657,75 +643,68 @@ class Release:
                 vectors = []
                 for vector, column in getattr(self, name)(value):
                     spend(game.N * (1 + len(self.S)))
-                    vectors.append((list(enumerate(vector)), column))
-                self.rows[name] = [([(x, s, v) for x, v in row if v], [], F(0)) for s in self.S
+                    vectors.append(([(x, v) for x, v in enumerate(vector) if v], column))
+                self.rows[name] = [([(x, s, v) for x, v in row], [], F(0)) for s in self.S
                                    for row, column in vectors if column is None or column in self.eve[s]]
             elif name in NOTIONS:
                 getattr(self, name)(value)
-        private = [self.privacy(asked)] if {*PRIVACY} & {*asked} else []
+        private = {*PRIVACY} & {*asked} and self.privacy(asked)
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
-        self.few = self.pure or self.most is not None
-        need(self.used == len(game.more), "there are reports of nobody")
-        need(not (game.scores or self.used) or not (self.tuples or self.few), "not possible with reports")
-        self.free = not (self.tuples or self.few or any(private) or {*asked} - {*PRIVACY, "deterministic"})
+        self.few = self.program.pure or self.program.most is not None
+        need(not self.reports, "there are reports of nobody")
+        need(not (game.scores or game.more) or not (self.tuples or self.few), "not possible with reports")
+        self.free = not (self.tuples or self.few or private or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
         """A number of a condition; in floats it may be an attainable extreme, rounded."""
         found, self.exact = number(v, low, high), self.exact and type(v) is not float
         return found + looser * LOOSE * found if self.game.read is rounded else found
 
+    def costing(self, table, sign):
+        return [(x, s, sign * v) for x, row in enumerate(table) for s, v in enumerate(row)]
+
     def min_eve_risk(self, v):
-        entries = [(x, s, -v) for x, row in enumerate(self.harm) for s, v in enumerate(row)] if self.eve else []
         terms = [] if self.eve else [("eve", s, g, 1) for s in self.S for g in range(len(self.game.groups))]
-        self.rows["min_eve_risk"] = [(entries, terms, -self.limit(v, -1))]
+        self.rows["min_eve_risk"] = [(self.costing(self.harm if self.eve else [], -1), terms, -self.limit(v, -1))]
 
     def max_bob_risk(self, v):
-        entries = [(x, s, cost) for x, row in enumerate(self.bob) for s, cost in enumerate(row)]
-        self.rows["max_bob_risk"] = [(entries, [], self.limit(v, 1))]
+        self.rows["max_bob_risk"] = [(self.costing(self.bob, 1), [], self.limit(v, 1))]
 
     def max_leakage(self, v):
         """sum_s max_x q(s|x) <= c."""
-        most = self.limit(v, 1, 1)
         self.program.observe("leak", [[(x, F(-1))] for x in range(self.game.N)], [range(self.game.N)])
-        self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], most)]
-        self.program.laws["max_leakage"] = lambda q: sum(map(max, zip(*q))) <= most
+        self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], self.limit(v, 1, 1))]
 
     def max_information(self, rows):
         """I(A;S) <= c bits: H(A|S) is the risk of who reports A. c is read larger by 2^-100; logarithms are rounded."""
-        game, losses, groups, asked = self.game, [[] for _ in self.game.p], [], []
+        game, losses, groups, scores, found = self.game, [[] for _ in self.game.p], [], [], []
         need(many(rows) and game.aligned, "max_information")
-        for row in rows:
-            keyed(row, ["at_most"], ["secret", "eve"])
-            need(len(row) <= 2 and self.used < len(game.more), "a limit on information needs reports")
+        for k, row in enumerate(rows):
+            need(len(keyed(row, ["at_most"], ["secret", "eve"])) <= 2 and self.reports, "information needs reports")
             own = [a for a in game.eves if a.kind and a.name == row.get("eve")]
             need(own or "eve" not in row, "max_information names no Eve who reports")
             secret = worded(row.get("secret", own[0].secret if own else game.states), game.N)
-            most, table = self.limit(row["at_most"], 1) + F(1, 2**100), game.more[self.used]
+            most, table = self.limit(row["at_most"], 1) + F(1, 2**100), self.reports.pop(0)
             need(most > F(1, 2**100), "max_information must be positive")
             who, start = Informant("log", secret, game.p, game.p), groups[-1].stop if groups else 0
-            self.used, columns = self.used + 1, range(start, start + table[0][0])
+            groups.append(range(start, start + table[0][0]))
+            scores.append((k, who))
             for mine, w, own in zip(losses, game.p, who.by_state(table)):
-                mine += [(j, w * v) for j, v in zip(columns, own) if v]
-            groups.append(columns)
-            asked.append((most, who, who.masses([F(1)] * game.N)))
-        low = lambda m: sum(v * log_below(1 / v) for v in m if v)  # the entropy of A, rounded down and up
-        high = lambda m: -sum(v * log_below(v) for v in m if v)
-        scores = [(k, who) for k, (_, who, _) in enumerate(asked)]
+                mine += [(j, w * v) for j, v in zip(groups[-1], own) if v]
+            entropy = sum(v * log_below(1 / v) for v in who.masses([F(1)] * game.N) if v)
+            terms = [("max_information", s, k, 1) for s in self.S]
+            found.append(([], terms, -most * log_below(F(1, 2)) - entropy))
         self.program.observe("max_information", losses, groups, scores=scores)
-        self.rows["max_information"] = [
-            ([], [("max_information", s, k, 1) for s in self.S], -most * log_below(F(1, 2)) - low(m))
-            for k, (most, _, m) in enumerate(asked)]
-        self.program.laws["max_information"] = lambda q: all(
-            high(m) - sum(map(who.risk, zip(*q))) <= most * log_below(F(2)) for most, who, m in asked)
+        self.rows["max_information"] = found
 
     def max_signals(self, v):
         need(type(v) is int and v >= 1, "max_signals must be a positive integer")
-        self.most, self.program.laws["max_signals"] = v, lambda q: sum(map(any, zip(*q))) <= v
+        self.program.most = v
 
     def deterministic(self, v):
         need(type(v) is bool, "deterministic must be true or false")
-        self.pure, self.program.laws["deterministic"] = v, lambda q: not v or all(r in (0, 1) for row in q for r in row)
+        self.program.pure = v
 
     def obedience(self, margin):
         """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
@@ -750,8 +729,8 @@ class Release:
         need(pairs and all(type(pair) in (list, tuple) and len(pair) == 2 for pair in pairs), "signal_floor")
         floors = {str(eve): self.limit(v, -1) for eve, v in pairs}
         need({*floors} <= {a.name for a in self.game.eves}, "signal_floor names no Eve")
-        need(not any(view.eve.kind and view.eve.name in floors for view in self.game.views), "signal_floor of reports")
         for view in (view for view in self.game.views if view.eve.name in floors):
+            need(not view.eve.kind, "signal_floor of reports")
             here, f = [m * k if k else k for m, k in zip(self.game.p, view.share)], floors[view.eve.name]
             for column, losses in zip(view.columns, zip(*view.eve.harm)):
                 yield [m * (f - v) if m else m for m, v in zip(here, losses)], None if self.game.aligned else column
@@ -772,11 +751,10 @@ class Release:
     def posterior_ratio(self, rows):
         """P(A) / K <= P(A|s) <= K P(A)."""
         for row in many(rows):
-            keyed(row, ["event"], ["exp_epsilon", "epsilon"])
-            inside, p, (K, _) = self.event(row["event"]), self.game.p, self.factor(row)
-            share = sum(m for m, i in zip(p, inside) if i)
-            yield [m * (i - K * share) for m, i in zip(p, inside)], None
-            yield [m * (share - K * i) for m, i in zip(p, inside)], None
+            (K, _), inside = self.factor(row, "event"), self.event(row["event"])
+            share = sum(m for m, i in zip(self.game.p, inside) if i)
+            yield [m * (i - K * share) for m, i in zip(self.game.p, inside)], None
+            yield [m * (share - K * i) for m, i in zip(self.game.p, inside)], None
 
     def independent_of(self, rows):
         """P(A|s) = P(A)."""
@@ -787,10 +765,9 @@ class Release:
     def pufferfish(self, rows):
         """P(s|A) <= K P(s|B) and back, under every prior."""
         for row in [rows] if type(rows) is dict else many(rows):
-            keyed(row, ["pairs"], ["priors", "exp_epsilon", "epsilon"])
+            (K, _), priors = self.factor(row, "pairs", "priors"), [self.game.p]
             spend(len(many(row["pairs"])) * self.game.N)
             pairs = [[*map(self.event, listed(pair, "no pair of events", 2))] for pair in row["pairs"]]
-            (K, _), priors = self.factor(row), [self.game.p]
             if row.get("priors") is not None:
                 given = listed(row["priors"], "priors")
                 priors = [scaled(distribution(r, self.game.N), rounded if floating(r) else F) for r in given]
@@ -806,20 +783,19 @@ class Release:
         return x
 
     def event(self, states):
-        need(all(type(x) in (int, str) for x in listed(states, "an event lists states")), "an event lists states")
-        inside = {self.state(x) for x in states}
+        inside = {*map(self.state, listed(states, "an event lists states"))}
         return [x in inside for x in range(self.game.N)]
 
-    def factor(self, row):
-        """K = exp_epsilon or exp(epsilon), and its logarithm."""
+    def factor(self, row, required, *optional):
+        """K = exp_epsilon or exp(epsilon), and its logarithm; the other keys of the row."""
+        keyed(row, [required] if required else [], [*optional, "exp_epsilon", "epsilon"])
         given = [name for name in ("exp_epsilon", "epsilon") if row.get(name) is not None]
         need(len(given) == 1, "exp_epsilon or epsilon, one of the two")
         K = number(row[given[0]], given[0] == "exp_epsilon", MOST)
+        self.exact = self.exact and (K == 0 if given[0] == "epsilon" else type(row["exp_epsilon"]) is not float)
         if given[0] == "epsilon":
-            self.exact = self.exact and K == 0
             need(K <= 600, "epsilon is too large")
             return exponential(K), float(K)
-        self.exact = self.exact and type(row["exp_epsilon"]) is not float
         log = math.log1p(K - 1) if K < 2 else math.log(K.numerator) - math.log(K.denominator)
         need(log <= 600, "epsilon is too large")
         return K, log
@@ -828,52 +804,43 @@ class Release:
 
     def privacy(self, asked):
         """q(s|x) <= K^d(x,y) q(s|y), or sum_s max(0, q(s|x) - K^d(x,y) q(s|y)) <= delta; whether anything is asked."""
-        (K, log), N, program = self.factor(asked), self.game.N, self.program
+        (K, log), N, S, pairs = self.factor(asked, "", *CONDITIONS), self.game.N, len(self.S), None
         delta = self.limit(asked.get("delta", 0), 1)
         need(not {"neighbours", "metric"} <= {*asked}, "neighbours or metric, one of the two")
         if "neighbours" in asked:
-            rows = [listed(pair, "no pair of states", 2) for pair in many(asked["neighbours"])]
-            found = [[*map(self.state, pair)] for pair in rows]
-            self.pairs = {(x, y): F(1) for pair in found for x, y in (pair, pair[::-1]) if x != y}
+            rows = [[*map(self.state, listed(pair, "no pair of states", 2))] for pair in many(asked["neighbours"])]
+            pairs = {(x, y): F(1) for pair in rows for x, y in (pair, pair[::-1]) if x != y}
         if "metric" in asked:
             whole = lambda v, d: (d, type(v) is not float and d.denominator == 1)
             far = lambda v: None if v in (None, "inf", math.inf) else whole(v, number(v, 0))
             found = table_of(asked["metric"], far, N, N)
             self.exact = self.exact and all(v is None or v[1] for row in found for v in row)
-            self.pairs = {(x, y): v[0] for x, row in enumerate(found) for y, v in enumerate(row) if v and x != y}
+            pairs = {(x, y): v[0] for x, row in enumerate(found) for y, v in enumerate(row) if v and x != y}
         if number(asked.get("delta", 0)) >= 1:
             return False
-        spend(N * N * len(self.S) * bool(delta) if self.pairs is None else len(self.pairs) * (N + len(self.S)))
-        every = self.pairs if self.pairs is not None else product(range(N), range(N)) if delta else ()
-        every = sorted((x, y) for x, y in every if x != y)
-        powers = {d: power(K, log, d) for d in {*(self.pairs or {}).values()}}
-        ratio = {pair: K if self.pairs is None else powers[self.pairs[pair]] for pair in every}
-        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values() if r), len(self.S))  # if long
-        if delta:
-            need(len(every) * (len(self.S) + 1) <= 500_000 and None not in ratio.values(), "delta: too many pairs")
-            beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)
-            for k, (x, y) in enumerate(every):
-                beyond[x].append((2 * k + 1, F(-1)))
-                beyond[y].append((2 * k + 1, ratio[x, y]))
-            if every:
-                program.observe("beyond", beyond, [range(2 * k, 2 * k + 2) for k in range(len(every))])
-                rows = [([], [("beyond", s, k, 1) for s in self.S], delta) for k in range(len(every))]
-                self.rows["approximate_privacy"] = rows
-            over = lambda q, x, y: sum(max(0, u - ratio[x, y] * v) for u, v in zip(q[x], q[y]))
-            program.laws["delta"] = lambda q: all(over(q, x, y) <= delta for x, y in every)
-        elif self.pairs is None:
-            for name, sign in (("top", -1), ("low", 1)):  # max_x q(s|x) <= K min_x q(s|x)
-                program.observe(name, [[(x, F(sign))] for x in range(N)], [range(N)])
+        if pairs is None and not delta:  # max_x q(s|x) <= K min_x q(s|x)
+            for name, sign in (("top", -1), ("low", 1)):
+                self.program.observe(name, [[(x, F(sign))] for x in range(N)], [range(N)])
             self.rows["privacy"] = [([], [("top", s, 0, 1), ("low", s, 0, K)], F(0)) for s in self.S]
-            program.laws["privacy"] = lambda q: all(max(column) <= K * min(column) for column in zip(*q))
-        else:
-            pairs = needed(self.pairs)
-            need(all(ratio[pair] is not None for pair in pairs), "exp(eps d) is too large")
-            self.rows["privacy"] = [([(x, s, F(1)), (y, s, -ratio[x, y])], [], F(0)) for x, y in pairs for s in self.S]
-            if all(d.denominator == 1 for d in self.pairs.values()):  # rounded powers do not imply each other
-                pairs = [pair for pair in every if ratio[pair] is not None]
-            keeps = lambda q, x, y: all(u <= ratio[x, y] * v for u, v in zip(q[x], q[y]))
-            program.laws["privacy"] = lambda q: all(keeps(q, x, y) for x, y in pairs)
+            return True
+        spend(N * N * S if pairs is None else len(pairs) * (N + S))
+        pairs = {(x, y): F(1) for x in range(N) for y in range(N) if x != y} if pairs is None else pairs
+        powers = {d: power(K, log, d) for d in {*pairs.values()}}
+        ratio = {pair: powers[pairs[pair]] for pair in (sorted(pairs) if delta else needed(pairs))}
+        need(None not in ratio.values(), "exp(eps d) is too large")
+        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values()), S)  # if long
+        if not delta:
+            entries = ([(x, s, F(1)), (y, s, -r)] for (x, y), r in ratio.items() for s in self.S)
+            self.rows["privacy"] = [(own, [], F(0)) for own in entries]
+        elif ratio:
+            need(len(ratio) * (S + 1) <= 500_000, "delta: too many pairs")
+            beyond = [[] for _ in range(N)]  # a group per pair: 0 and K^d q(s|y) - q(s|x)
+            for k, ((x, y), r) in enumerate(ratio.items()):
+                beyond[x].append((2 * k + 1, F(-1)))
+                beyond[y].append((2 * k + 1, r))
+            self.program.observe("beyond", beyond, [range(2 * k, 2 * k + 2) for k in range(len(ratio))])
+            rows = [([], [("beyond", s, k, 1) for s in self.S], delta) for k in range(len(ratio))]
+            self.rows["approximate_privacy"] = rows
         return True
 
 
@@ -904,9 +871,8 @@ def exponential(exponent, base=None):
 
 def needed(pairs):
     """The pairs that no others imply: those without d(x,y) + d(y,z) <= d(x,z), both positive."""
-    common = math.lcm(*(d.denominator for d in pairs.values()))
-    d = {pair: int(v * common) for pair, v in sorted(pairs.items())}
-    ways = {x: [] for x, _ in d}
+    whole = integers([pairs[pair] for pair in sorted(pairs)])[1]
+    d, ways = dict(zip(sorted(pairs), whole)), {x: [] for x, _ in pairs}
     for (x, y), v in d.items():
         ways[x] += [(y, v)] if v else []
     return [(x, z) for (x, z), most in d.items() if not any(0 < d.get((y, z), 0) <= most - v for y, v in ways[x])]
@@ -951,9 +917,6 @@ def several(kind, games, conditions, lams, weights):
             program.rows[f"{name} {k}"] = [([(x, s, a) for x, view, a in entries for s in behind[view]],
                                             [(f"{o} {k}", *term) for o, *term in terms], rhs)
                                            for entries, terms, rhs in rows]
-        for name, law in own.laws.items():
-            pooled = lambda q, behind=behind: [[sum(row[s] for s in own) for own in behind] for row in q]
-            program.laws[f"{name} {k}"] = lambda q, law=law, pooled=pooled: law(pooled(q))
         cost = [[row[view] for view in sees] for row in own.cost]
         if tiers:
             program.cost = [[c + weights[k] * v for c, v in zip(*rows)] for rows in zip(program.cost, cost)]
@@ -975,10 +938,10 @@ def worst_row(program, eve, cost, groups, lam):
 def case_of(part, N, S):
     """A part of the mechanisms: signals, allowed signals by state, multipliers; void: no mechanism is in it."""
     keyed(part, ["signals", "replies", "weights"], ["states", "void"])
-    keep, few = positions(part["signals"], S, "a case is about no signals"), {}
+    keep, few, why = positions(part["signals"], S, "a case is about no signals"), {}, "a case is about no states"
     need(type(part.get("void", False)) is bool, "void must be true or false")
-    for x, own in (listed(row, "a case is about no states", 2) for row in many(part.get("states", []))):
-        positions([x], N, "a case is about no states")
+    for x, own in (listed(row, why, 2) for row in many(part.get("states", []))):
+        positions([x], N, why)
         few[x] = sorted({*positions(own, len(keep), "a case is about no signals")})
     allowed = [few.get(x, range(len(keep))) for x in range(N)]
     return Record(keep=keep, few=few, allowed=allowed, void=part.get("void", False), dual=dual_of(part))
@@ -986,20 +949,20 @@ def case_of(part, N, S):
 
 def by_cases(release, cases, value):
     """The least bound over cases that together contain every mechanism."""
-    N, S, boxes = release.game.N, len(release.S), []
+    N, S, boxes, program = release.game.N, len(release.S), [], release.program
     for case in cases:
         need(case.keep and all(case.allowed), "a case is about no signals")
         spend(N + sum(map(len, case.few.values())) + S * (1 + S // 1000))
         kept, bits = {*case.keep}, [1 << s for s in case.keep]
-        if release.pure:  # a set of signals, as bits, for every state
+        if program.pure:  # a set of signals, as bits, for every state
             every = sum({*bits})
             boxes.append([sum({bits[s] for s in case.few[x]}) if x in case.few else every for x in range(N)])
         else:  # for every signal: 1 it is sent, 2 it is not
-            need(release.most <= S and not case.few, "there are cases without a limit on the signals")
+            need(program.most <= S and not case.few, "there are cases without a limit on the signals")
             boxes.append([3 if s in kept else 2 for s in range(S)])
-    covered([(1 << S) - 1] * N if release.pure else [3] * S, boxes, release.most, release.pure)
+    covered([(1 << S) - 1] * N if program.pure else [3] * S, boxes, program.most, program.pure)
     for case in cases:
-        bound = release.program.bound(case.dual, case.keep, case.allowed, case.void)
+        bound = program.bound(case.dual, case.keep, case.allowed, case.void)
         need(not case.void or bound > 0, "a void case is not proved to be empty")
         value = value if case.void else min(value, bound)
     return value
@@ -1033,21 +996,21 @@ def feasible(region, most, pure):
     return region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
-def best_map(release, lam, value, bound):
+def best_map(release, value, bound):
     """The least R_A of a deterministic mechanism that meets the conditions, or `value`; `bound` if there are many."""
     g, b, program = release.game, len(release.S), release.program
-    fixed = {x for name in CONES for entries, _, _ in release.rows.get(name, ()) for x, _, _ in entries}
-    fixed = set(range(g.N)) if release.pairs is not None or any(not g.p[x] for x in fixed) else set()
-    free = [x for x, p in enumerate(g.p) if p or x in fixed]  # other states follow the first one
+    seen = {x for o in program.observers.values() for x, losses in o.losses.items() if losses}
+    seen |= {x for rows in program.rows.values() for entries, _, _ in rows for x, _, _ in entries}
+    free = [x for x, cost in enumerate(program.cost) if any(cost) or x in seen] or [0]  # others follow the first one
     if release.tuples or b ** min(len(free), 64) > LIMITS["maps"]:
         return bound
-    spend(b ** len(free) * (len(free) + b) * g.groups[-1].stop)
-    scale = math.lcm(*(v.denominator for row in program.cost for v in row))
-    scale = math.lcm(scale, *(v.denominator for row in g.eve for _, v in row))
-    bob = [[int(v * scale) for v in row] for row in program.cost]
+    wide, lam = g.groups[-1].stop, program.observers["eve"].price
+    spend(b ** len(free) * (len(free) + b) * wide)
+    scale, _ = integers([*(v for row in program.cost for v in row), *(v for row in g.eve for _, v in row)])
+    bob = [integers(row, scale)[1] for row in program.cost]
     eve = [[(j, int(v * scale)) for j, v in row] for row in g.eve]
     for choice in product(range(b), repeat=len(free)):
-        cells = [[0] * g.groups[-1].stop for _ in range(b)]
+        cells = [[0] * wide for _ in range(b)]
         for x, i in zip(free, choice):
             for j, v in eve[x]:
                 cells[i][j] += v
@@ -1078,20 +1041,14 @@ class Informant:
         own.share = [m * v for m, v in zip(p, self.share)]
         return own
 
-    def losses(self, shape, table):
-        """For every value the losses of all reports, rounded up."""
-        need(shape[1] == len(self.values), "the reports have another shape")
-        rows = [[table.get((j, a), F(0)) for a in range(shape[1])] for j in range(shape[0])]
-        spend(40 * shape[0] * shape[1])
-        if self.kind == "brier":
-            squares = [sum(r * r for r in row) for row in rows]
-            return [[1 - 2 * row[a] + square for row, square in zip(rows, squares)] for a in range(shape[1])]
-        need(all(r > 0 for row in rows for r in row) and all(sum(row) <= 1 for row in rows), "no reports")
-        return [[-log_below(row[a]) for row in rows] for a in range(shape[1])]
-
-    def by_state(self, reports):
-        """The losses of all reports at every state, none where she has no mass."""
-        losses = self.losses(*reports)
+    def by_state(self, table):
+        """The losses of all reports of a table, rounded up, at every state; none where she has no mass."""
+        need(table[0][1] == len(self.values), "the reports have another shape")
+        spend(40 * math.prod(table[0]))
+        rows = dense(*table)
+        good = self.kind == "brier" or all(sum(row) <= 1 and min(row) > 0 for row in rows)
+        need(good, "no reports")
+        losses = [*zip(*(score(self.kind, row) for row in rows))] or [[]] * len(self.values)
         return [[] if k is None else losses[k] for k in self.where]
 
     def masses(self, column):
@@ -1106,22 +1063,28 @@ class Informant:
         return least_risk(self.kind, self.masses(column), lambda v: log_below(1 / v))
 
 
+def score(kind, report):
+    """The losses of a report at every value, rounded up."""
+    square = sum(v * v for v in report) if kind == "brier" else 0
+    return [1 - 2 * v + square if kind == "brier" else -log_below(v) for v in report]
+
+
 def forecaster(game, a, table):
     """A Bob who reports probabilities: the law of what he wants, and his finite losses on a subdivision."""
     given, live = listed(table.get("secret", game.states), "secret", game.N), [x for x, p in enumerate(game.p) if p]
     random = type(given[0]) is list
     need(random == ("decisions" in table), "decisions name the columns of a secret that is random")
     if random:
-        wide = len(labels(table["decisions"], len(listed(given[0], "secret"))))
-        rows = [scaled(distribution(row, wide), game.read) for row in given]
-        kept = [k for k in range(wide) if any(rows[x][k] for x in live)]
-        a.law, a.values = [[row[k] for k in kept] for row in rows], [table["decisions"][k] for k in kept]
+        names = labels(table["decisions"], len(listed(given[0], "secret")))
+        rows = [scaled(distribution(row, len(names)), game.read) for row in given]
     else:
         given = worded(given, game.N)
-        a.values = [*dict.fromkeys(given[x] for x in live)]
-        spend(game.N * len(a.values))
-        a.law = [[F(v == w) for w in a.values] for v in given]
-    a.law = [row if p else a.law[live[0]] for p, row in zip(game.p, a.law)]
+        names = [*dict.fromkeys(given[x] for x in live)]
+        spend(game.N * len(names))
+        rows = [[F(v == w) for w in names] for v in given]
+    kept = [k for k in range(len(names)) if any(rows[x][k] for x in live)]
+    a.values, rows = [names[k] for k in kept], [rows[x if p else live[0]] for x, p in enumerate(game.p)]
+    a.law = [[row[k] for k in kept] for row in rows]
     need(game.splits, "there is no subdivision for a Bob who reports probabilities")
     a.loss, a.decisions = tangent_losses(a, game.splits.pop(0))
     game.added += a.weight * a.corners
@@ -1140,30 +1103,20 @@ def excess(game, q):
 
 
 def log_floor(q):
-    """floor(2^128 log q) of a fraction: log q = k log 2 + 2 atanh((y - 1)/(y + 1)), y = q / 2^k, in fixed point."""
+    """floor(2^128 log q) of a fraction, by decimals: their logarithms are right to the last digit."""
     need(q > 0, "a logarithm of a number that is not positive")
-    if q == 1:
-        return 0
-    bits, k = 192, q.numerator.bit_length() - q.denominator.bit_length()
-    y = q / F(2) ** k
-    k, y = (k + 1, y / 2) if 3 * y > 4 else (k - 1, y * 2) if 3 * y < 2 else (k, y)
-
-    def atanh(z):
-        """2^bits atanh(z) with an error of at most the number of terms, for abs(z) <= 1/3: each is cut off once."""
-        one = power = abs(z.numerator << bits) // z.denominator
-        square, total, n = one * one >> bits, 0, 0
-        while power:
-            total, power, n = total + power // (2 * n + 1), power * square >> bits, n + 1
-        return (total if z > 0 else -total), 2 * n + 2
-
-    while True:
-        spend(bits // 64)
-        (two, off), (rest, error) = atanh(F(1, 3)), atanh((y - 1) / (y + 1))
-        found, error = 2 * (k * two + rest), 2 * (abs(k) * off + error)
-        low, high = (found - error) >> (bits - 128), (found + error) >> (bits - 128)
+    digits = 60
+    while q != 1:
+        spend(1 + (digits // 100) ** 2)
+        with localcontext() as context:
+            context.prec = digits
+            log = F(Decimal(q.numerator).ln()) - F(Decimal(q.denominator).ln())
+        off = F(10) ** (8 - digits)  # both logarithms are below 10^8
+        low, high = (math.floor((log + v) * 2**128) for v in (-off, off))
         if low == high:
             return low
-        bits *= 2
+        digits *= 2
+    return 0
 
 
 def log_below(q):
@@ -1191,20 +1144,17 @@ def simplices(corners, splits):
             out.append([tuple(corner) for corner in cell])
             continue
         need(depth < 256 and corners > 1, "a subdivision halves a simplex too often")
-        edges = list(combinations(range(corners), 2))
         far = lambda edge: sum((a - b) ** 2 for a, b in zip(cell[edge[0]], cell[edge[1]]))
-        i, j = max(edges, key=far)
+        i, j = max(combinations(range(corners), 2), key=far)
         middle = [(a + b) // 2 for a, b in zip(cell[i], cell[j])]
-        parts = [[middle if k == cut else corner for k, corner in enumerate(cell)] for cut in (j, i)]
-        todo += [(parts[1], depth + 1), (parts[0], depth + 1)]
+        todo += [([*cell[:cut], middle, *cell[cut + 1 :]], depth + 1) for cut in (i, j)]
     need(not todo, "a subdivision does not cover all reports once")
     return out
 
 
 def tangent_losses(bob, splits):
     """c(x,v) plus the number of corners, which makes it positive, for every state and corner; names of the corners."""
-    rows = [*dict.fromkeys(map(tuple, bob.law))]
-    K = len(bob.values)
+    rows, K = [*dict.fromkeys(map(tuple, bob.law))], len(bob.values)
     start = rows if len(rows) <= K else [[F(i == j) for j in range(K)] for i in range(K)]
     n = bob.corners = len(start)
     spend(len(splits) * n * K * (1 + len(rows)))
@@ -1215,9 +1165,9 @@ def tangent_losses(bob, splits):
     for cell in cells:
         corners = [report[corner] for corner in cell]
         m = [sum(column) / n for column in zip(*corners)]
-        logs = [1 + F(log_floor(1 / v), 2**128) if v and bob.kind == "log" else F(0) for v in m]
+        logs = [1 + log_below(1 / v) if v and bob.kind == "log" else F(0) for v in m]
         square = sum(v * v for v in m)
-        for r, t in enumerate(rows):
+        for t in rows:
             constant = sum(a * b for a, b in zip(t, logs) if a)
             for corner, v in zip(cell, corners):
                 if bob.kind == "log":
@@ -1225,14 +1175,12 @@ def tangent_losses(bob, splits):
                 else:
                     found = 1 - square + 2 * sum((c - a) * b for a, b, c in zip(t, v, m))
                 found = F(math.floor((found + n) * 2**96), 2**96)
-                least[r, corner] = min(found, least.get((r, corner), found))
-    index = {row: r for r, row in enumerate(rows)}
-    losses = [[least[index[tuple(row)], corner] for corner in report] for row in bob.law]
+                least[t, corner] = min(found, least.get((t, corner), found))
+    losses = [[least[tuple(row), corner] for corner in report] for row in bob.law]
     names = [f"report {k}" for k in range(len(report))]
     for digits in (15, 12, 9, 6, 3):  # as many digits as tell a report from all others
         words = [", ".join(f"{a} {float(v):.{digits}g}" for a, v in zip(bob.values, row)) for row in report.values()]
-        once = {word for word, count in Counter(words).items() if count == 1}
-        names = [word if word in once else old for word, old in zip(words, names)]
+        names = [word if count == 1 else old for word, old, count in zip(words, names, map(Counter(words).get, words))]
     return losses, names
 
 
@@ -1245,39 +1193,33 @@ class Priors:
     def __init__(self, table, game):
         need(type(table) is dict and (len(table) == 1 or {*table} == {"lower", "upper"}), "one set of priors")
         self.kind, self.p, self.N, self.listed = next(iter(table)), game.p, game.N, None
-        floats, self.exact = game.read is rounded, not floating(table)
-        loose = lambda v, sign: v + sign * LOOSE * abs(v) if floats else v
-        read, values = game.read, next(iter(table.values()))
+        self.radius, self.lower, self.upper, self.A, self.exact = F(0), [], [], [], not floating(table)
+        loose = lambda v, sign: v + sign * LOOSE * abs(v) if game.read is rounded else v
+        read, values = lambda v, low=0, high=MOST: game.read(number(v, low, high)), next(iter(table.values()))
         if self.kind == "total_variation":
-            self.radius = read(number(values, 0, 1))
+            self.radius = read(values, 0, 1)
         elif self.kind == "vertices":
-            self.listed = [scaled(distribution(row, self.N), read) for row in listed(values, "no vertices")]
+            self.listed = [scaled(distribution(row, self.N), game.read) for row in listed(values, "no vertices")]
         elif self.kind in ("lower", "upper"):
             self.kind, ends = "box", [table.get(k, [int(k == "upper")] * self.N) for k in ("lower", "upper")]
-            given = [[loose(read(number(v, 0, MOST)), sign) for v in listed(row, "a number per state", self.N)]
-                     for row, sign in zip(ends, (-1, 1))]
-            self.lower, self.upper = given[0], [min(v, F(1)) for v in given[1]]
+            self.lower, self.upper = ([min(loose(read(v), sign), F(1)) for v in listed(row, "no box", self.N)]
+                                      for row, sign in zip(ends, (-1, 1)))
             need(sum(self.lower) <= 1 <= sum(self.upper), "the box holds no distribution")
             need(all(map(F.__le__, self.lower, self.upper)), "the box is empty")
         elif self.kind == "polytope":
-            keyed(values, ["A", "b"])
-            signed = lambda v: read(number(v, -MOST, MOST))
-            self.A = table_of(values["A"], signed, None, self.N)
-            self.b = [loose(signed(v), 1) for v in listed(values["b"], "a number per row", len(self.A))]
+            self.A = table_of(keyed(values, ["A", "b"])["A"], lambda v: read(v, -MOST), None, self.N)
+            self.b = [loose(read(v, -MOST), 1) for v in listed(values["b"], "a number per row", len(self.A))]
         else:
             need(self.kind == "wasserstein", "no such set of priors")
-            keyed(values, ["radius", "metric"])
-            self.radius = read(number(values["radius"], 0, MOST))
-            self.metric = table_of(values["metric"], lambda v: read(number(v, 0, MOST)), self.N, self.N)
-            d = table_of(values["metric"], lambda v: number(v, 0, MOST), self.N, self.N)
-            slack = F(1e-12) * max(map(max, d)) if floating(values["metric"]) else 0
+            self.radius, metric = read(keyed(values, ["radius", "metric"])["radius"]), values["metric"]
+            self.metric, d = (table_of(metric, own, self.N, self.N) for own in (read, lambda v: number(v, 0, MOST)))
+            slack = F(1e-12) * max(map(max, d)) if floating(metric) else 0
             spend(self.N**3)
             need(not any(row[x] for x, row in enumerate(d)) and d == [*map(list, zip(*d))], "no metric")
             ways = ((a + slack, row, other) for row in d for a, other in zip(row, d))
             need(all(v <= a + w for a, row, other in ways for v, w in zip(row, other)), "no metric")
-        numbers = [*self.p, *(v for k in ("lower", "upper") for v in vars(self).get(k, []))]
-        self.unit = math.lcm(*(v.denominator for v in numbers), vars(self).get("radius", F(0)).denominator)
-        self.mass = [int(v * self.unit) for v in self.p]
+        self.unit, [self.left, *self.mass] = integers([self.radius, *self.p, *self.lower, *self.upper])
+        self.mass, self.low, self.top = (self.mass[k * self.N : (k + 1) * self.N] for k in range(3))
 
     def outside(self, p, moved):
         """Why a distribution is not in the set, or ""."""
@@ -1289,7 +1231,7 @@ class Priors:
             return "" if all(a <= v <= b for a, v, b in zip(self.lower, p, self.upper)) else "not in the box"
         if self.kind == "polytope":
             return "" if all(sum(map(F.__mul__, row, p)) <= v for row, v in zip(self.A, self.b)) else "breaks a row"
-        if any(v < 0 for row in moved for v in row) or [*map(sum, moved)] != self.p or [*map(sum, zip(*moved))] != p:
+        if [*map(sum, moved)] != self.p or [*map(sum, zip(*moved))] != p:
             return "not moved from the prior"
         cost = sum(v * d for row, far in zip(moved, self.metric) for v, d in zip(row, far) if v)
         return "moved too far" if cost > self.radius else ""
@@ -1299,26 +1241,24 @@ class Priors:
         if self.kind == "polytope":
             return min([F(max(c)), *(v + max(map(F.__sub__, map(F, c), row)) for v, row in self.proofs)])
         order = sorted(range(self.N), key=c.__getitem__)
-        if self.kind == "box":
-            lower, upper = ([int(v * self.unit) for v in row] for row in (self.lower, self.upper))
-            total, left = sum(map(int.__mul__, lower, c)), self.unit - sum(lower)
-            for x in reversed(order):
-                take = min(upper[x] - lower[x], left)
-                total, left = total + take * c[x], left - take
-            return F(total, self.unit)
-        total, left = sum(map(int.__mul__, self.mass, c)), int(self.radius * self.unit)
-        if self.kind == "total_variation":
-            for x in order:
-                take = min(self.mass[x], left)
-                total, left = total + take * (c[order[-1]] - c[x]), left - take
-                if not left:
-                    break
-            return F(total, self.unit)
-        return self.transported(c, F(total), F(left))
+        if self.kind == "box":  # what is left goes to the largest c, of the ball from the least c to the largest
+            total, left = sum(map(int.__mul__, self.low, c)), self.unit - sum(self.low)
+            moves = [(c[x], self.top[x] - self.low[x]) for x in reversed(order)]
+        elif self.kind == "total_variation":
+            total, left = sum(map(int.__mul__, self.mass, c)), self.left
+            moves = [(c[order[-1]] - c[x], self.mass[x]) for x in order]
+        else:
+            total, moves = self.transported(c)
+            left = self.left
+        for gain, most in moves:
+            if not left:
+                break
+            total, left = total + gain * min(most, left), left - min(most, left)
+        return F(total) / self.unit
 
-    def transported(self, c, total, left):
+    def transported(self, c):
         """Mass moves first where a unit of cost gains most, along the concave envelope of the points (d(x,y), c(y))."""
-        pieces = []
+        pieces, total = [], 0
         for x, m in enumerate(self.mass):
             out, far = [], self.metric[x]
             for y in sorted(range(self.N), key=lambda y: (far[y], -c[y])) if m else ():
@@ -1330,13 +1270,10 @@ class Priors:
                         break
                     out.pop()
                 out.append(y)
-            total += m * (c[out[0]] - c[x]) if out else 0
+            total += m * c[out[0]] if out else 0
             steps = [(c[z] - c[y], far[z] - far[y]) for y, z in pairwise(out)]
             pieces += [(gain / length, m * length) for gain, length in steps]
-        for slope, most in sorted(pieces, reverse=True):
-            spent = min(most, left)
-            total, left = total + slope * spent, left - spent
-        return total / self.unit
+        return total, sorted(pieces, reverse=True)
 
 
 NODES = 50_000  # of a search for the worst prior
@@ -1352,23 +1289,20 @@ def upper(game, priors, lam, q, start, claim):
     if priors.listed is not None:
         return max(game.free_program(range(len(q[0])), lam, p).value(q) for p in priors.listed)
     E = [dict(row) for row in game.E]
-    cells = [(i, g) for i in range(len(q[0])) if any(row[i] for row in q) for g in game.groups]
-    sums = {}
-    for x, (p, row) in enumerate(zip(start, q)):
-        for i, v in enumerate(row):
-            for j, loss in game.E[x] if v and p else ():
-                sums[i, j] = sums.get((i, j), 0) + p * v * loss
-    best = {(i, g): min(g, key=lambda j: sums.get((i, j), 0)) for i, g in cells}
-    c = [sum(v * row[i] for i, v in enumerate(sent) if v) for sent, row in zip(q, game.B)]
-    for (i, _), j in best.items():
-        c = [v - lam * sent[i] * own.get(j, 0) for v, sent, own in zip(c, q, E)]
-    gains = [[[lam * sent[i] * (own.get(at, 0) - own.get(j, 0)) for sent, own in zip(q, E)] for j in g if j != at]
-             for (i, g), at in best.items()]
-    unit = math.lcm(*(F(v).denominator for row in (c, *(gain for place in gains for gain in place)) for v in row))
-    whole = lambda row: [int(v * unit) for v in row]
+    replied = lambda i, j: [lam * sent[i] * own.get(j, 0) for sent, own in zip(q, E)]
+    c, gains = [sum(map(F.__mul__, sent, row)) for sent, row in zip(q, game.B)], []
+    for i, g in product(range(len(q[0])), game.groups):
+        if any(row[i] for row in q):
+            each = [replied(i, j) for j in g]
+            best = min(each, key=lambda row: sum(map(F.__mul__, start, row)))
+            c = [*map(F.__sub__, c, best)]
+            gains.append([[*map(F.__sub__, best, row)] for row in each if row is not best])
+    unit = math.lcm(*(v.denominator for row in (c, *(gain for place in gains for gain in place)) for v in row))
+    whole = lambda row: integers(row, unit)[1]
     if priors.kind == "polytope":
-        each = [[unit * sum(map(F.__mul__, y, col)) for col in zip(*priors.A)] for y in priors.multipliers]
-        priors.proofs = [(unit * sum(map(F.__mul__, y, priors.b)), row) for y, row in zip(priors.multipliers, each)]
+        scaled_sum = lambda y, values: unit * sum(map(F.__mul__, y, values))
+        priors.proofs = [(scaled_sum(y, priors.b), [scaled_sum(y, col) for col in zip(*priors.A)])
+                         for y in priors.multipliers]
     places = []
     for place in gains:
         live = [(most, gain) for gain in map(whole, place) if (most := priors.support(gain)) > 0]
@@ -1397,24 +1331,23 @@ def over_priors(release, lam, table, document):
     game, program = release.game, release.program
     need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
     need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
-    need("max_information" not in document.get("conditions", {}), "information over a set of priors")
+    need("max_information" not in program.rows, "information over a set of priors")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
-    (K, wide), at = proof_table(document.get("listed"), 2)
+    shape, at = proof_table(document.get("listed"))
+    (K, wide), (count, width), witness = shape, (0, 0), []
     need(wide == game.N and K, "the listed priors have another shape")
-    rows = [[at.get((k, x), F(0)) for x in range(game.N)] for k in range(K)]
-    need("witness" in document or priors.kind != "wasserstein", "the certificate lacks how mass is moved")
-    need("witness" not in document or priors.kind in ("polytope", "wasserstein"), "there is nothing to witness")
-    (count, width), more = proof_table(document["witness"], 2) if "witness" in document else ((0, 0), {})
-    need(not count or width == (len(priors.A) if priors.kind == "polytope" else game.N), "the witness does not fit")
-    need(all(v > 0 for v in more.values()), "the witness has negative numbers")
-    table = [[more.get((k, j), F(0)) for j in range(width)] for k in range(count)]
-    priors.multipliers = table if priors.kind == "polytope" else []
-    need(priors.kind != "wasserstein" or count == K * game.N, "the witness does not fit")
-    spend(K * game.N * (len(release.S) + len(vars(priors).get("A", "1"))) + count * max(width, 1))
-    for k, p in enumerate(rows):
+    if "witness" in document:
+        (count, width), more = proof_table(document["witness"])
+        need(all(v > 0 for v in more.values()), "the witness has negative numbers")
+        witness = dense((count, width), more)
+    fits = {"polytope": not count or width == len(priors.A), "wasserstein": (count, width) == (K * wide, wide)}
+    need(fits.get(priors.kind, "witness" not in document), "the witness does not fit")
+    priors.multipliers = witness
+    spend(K * game.N * (len(release.S) + len(priors.A) + 1) + count * max(width, 1))
+    for k, p in enumerate(rows := dense(shape, at)):
         need(min(p) >= 0 and sum(p) == 1, f"listed prior {k} is not a distribution")
-        wrong = priors.outside(p, table[k * game.N : (k + 1) * game.N])
+        wrong = priors.outside(p, witness[k * game.N : (k + 1) * game.N])
         need(not wrong, f"listed prior {k} is not in the set: {wrong}")
     heard = {term[0] for own in program.rows.values() for _, terms, _ in own for term in terms}
     program.observers = {name: o for name, o in program.observers.items() if name in heard}
@@ -1445,27 +1378,15 @@ class Summed(LoweredGame):
     """A signal is a tuple s of levels, and its cost at state x is sum_k tables[k][codes[x][k]][s_k]."""
 
     def __init__(self, mass, tables, codes):
-        self.tables, self.codes = tables, codes
-        self.whole = math.lcm(*{v.denominator for table in tables for row in table for v in row})
         LoweredGame.__init__(self, mass, [range(math.prod(len(table[0]) for table in tables))])
+        self.codes, self.unit = codes, math.lcm(*{v.denominator for table in tables for row in table for v in row})
+        self.tables = [[integers(row, self.unit)[1] for row in table] for table in tables]
 
-    def least(self, x, keep, void, charges, heard, below, allowed):
-        if heard:
-            return LoweredGame.least(self, x, keep, void, charges, heard, below, allowed)
-        return sum(min(table[code]) for table, code in zip(self.tables, self.codes[x]))
-
-    def common(self, x):
-        return self.whole
-
-    def costs(self, x, keep, unit):
+    def costs(self, x, keep):
         row = [0]
         for table, code in zip(self.tables, self.codes[x]):
-            own = [v.numerator * (unit // v.denominator) for v in table[code]]
-            row = [v + w for v in row for w in own]
-        return row
-
-    def work(self, signals, heard):  # few replies are different
-        spend(signals * len(heard) // 20 + 1, 1)
+            row = [v + w for v in row for w in table[code]]
+        return self.unit, row
 
 
 def joint(levels, sizes):
@@ -1497,11 +1418,9 @@ def scored_losses(kind, size):
         r = [b - a - 1 for a, b in pairwise((-1, *cuts, steps + size - 1))]
         if kind == "log":
             r = [round(2**20 * math.sin(math.pi * v / (2 * steps)) ** 2) for v in r]
-            r = [(1 - F(size, 4096)) * F(v, sum(r)) + F(1, 4096) for v in r]
-            columns.append([-log_below(v) for v in r])
+            columns.append(score(kind, [(1 - F(size, 4096)) * F(v, sum(r)) + F(1, 4096) for v in r]))
         else:
-            r = [F(v, steps) for v in r]
-            columns.append([1 - 2 * v + sum(w * w for w in r) for v in r])
+            columns.append(score(kind, [F(v, steps) for v in r]))
     return [[F(math.ceil(v * 2**40), 2**40) for v in row] for row in zip(*columns)]
 
 
@@ -1512,19 +1431,17 @@ class Records:
         keyed(study, STUDY)
         keyed(prior, PRIOR)
         keyed(mechanism, ["columns", "published", "levels", "types", "rows"])
-        asked = study["conditions"]
-        need(asked is None or (type(asked) is dict and asked), "conditions are a table, or null")
+        need(study["conditions"] is None or (type(study["conditions"]) is dict and study["conditions"]), "conditions")
         need(study["format"] == RECORDS and type(study["title"]) is str, "study.json is no study")
         self.floats, self.read = floats, rounded if floats else F
         columns = [keyed(c, COLUMN) for c in listed(study["columns"], "columns")]
-        self.names = labels([c["name"] for c in columns], len(columns))
-        self.labels = [listed(c["labels"], "labels", len(listed(c["values"], "values"))) for c in columns]
+        self.names, self.labels = labels([c["name"] for c in columns]), [c["labels"] for c in columns]
         for c, own in zip(columns, self.labels):
-            need(all(type(v) is str for v in own) and len({*own}) == len(own), "levels need labels of their own")
-            words, missing = [v for v in c["values"] if v is not None], "(missing)"
+            words, missing = [v for v in listed(c["values"], "values") if v is not None], "(missing)"
             while missing in words:
                 missing = f"({missing})"
             need(own == words + [missing] * (c["values"][-1] is None), "labels must be those of the values")
+            need(all(type(v) is str for v in own) and len({*own}) == len(own), "levels need labels of their own")
         ends = [end for c in columns for end in c["bands"]]
         for v in (study["holdout"], *ends, *(alpha for alpha, _ in prior["likelihoods"])):
             plain(v, -MOST)
@@ -1533,18 +1450,17 @@ class Records:
         sizes = self.sizes = [*map(len, self.labels)]
         self.bobs = [self.target(t) for t in listed(study["publish"], "publish")]
         need(mechanism["published"] == [b.own["column"] for b in self.bobs], "the mechanism publishes other columns")
-        self.levels = [sizes[b.k] for b in self.bobs]
-        self.decisions = math.prod(self.levels)
+        self.decisions = math.prod(sizes[b.k] for b in self.bobs)
         need(self.decisions <= 10**7, "too many decisions")
-        self.types = [positions(x, max(sizes), "types", len(sizes)) for x in listed(prior["types"], "types")]
-        need(all(v < size for x in self.types for v, size in zip(x, sizes)), "a record type has no such level")
+        self.types = [self.levels(x, sizes) for x in listed(prior["types"], "types")]
         need(all(a < b for a, b in pairwise(self.types)), "record types must be in order, each once")
         need(texts(mechanism["types"]) == texts(self.types), "the mechanism has other record types")
         self.exact = not floating(study["publish"], study["eves"], prior["p"])
         p = self.probabilities(prior["p"])
         self.given, self.p = scaled(p), scaled(p, self.read)
-        self.counts = [(tuple(x[:-1]), x[-1]) for x in map(self.counted, listed(prior["fitted"], "fitted"))]
-        need(all(a < b for (a, _), (b, _) in pairwise(self.counts)), "counts must be in order, each once")
+        self.counts = [(tuple(x[:-1]), x[-1]) for x in listed(prior["fitted"], "fitted")]
+        good = all(type(n) is int and 0 < n < 2**62 and self.levels([*x], sizes) for x, n in self.counts)
+        need(good and all(a < b for (a, _), (b, _) in pairwise(self.counts)), "counts must be in order, each once")
         for tables in (prior["draws"], prior["fresh"]):
             for K, table in tables.items():
                 rows = [positions(row, 2**17, "draws", int(K)) for row in listed(table, "draws", len(self.p))]
@@ -1552,6 +1468,11 @@ class Records:
         self.spies = [self.spy(e, prior["draws"]) for e in listed(study["eves"], "eves")]
         self.eves = [e for one in self.spies for e in one.parts]
         self.send(mechanism["rows"])
+
+    def levels(self, x, sizes):
+        """One level of every column."""
+        need(all(v < size for v, size in zip(positions(x, max(sizes), "levels", len(sizes)), sizes)), "levels")
+        return x
 
     def target(self, t):
         """A published column: its losses as they are given, and as they are read."""
@@ -1579,31 +1500,23 @@ class Records:
         one.parts = [Record(**vars(one) | {"chance": own}) for own in zip(*one.chances)]
         return one
 
-    def counted(self, row):
-        *x, n = positions(row, 2**62, "a count", len(self.sizes) + 1)
-        need(n > 0 and all(v < size for v, size in zip(x, self.sizes)), "a count")
-        return row
-
     def probabilities(self, p):
         if type(p) is list and len(p) == 1 and floating(p):
             out = [number(v, 0, 1) for v in listed(p[0], "p", len(self.types))]
         else:
-            shape, [at] = by_row(*proof_table(p, 2))
-            need(shape == (1, len(self.types)), "there must be a probability for every record type")
-            out, written = [at.get(x, F(0)) for x in range(shape[1])], (p["rows"] if type(p) is dict else p)[0]
+            [out], written = dense(*proof_table(p)), (p["rows"] if type(p) is dict else p)[0]
+            need(len(out) == len(self.types), "there must be a probability for every record type")
             need(all(v == str(F(v)) for v in written) and sum(out) == 1, "p is not a distribution")
         need(min(out) > 0, "p is not a distribution")
         return out
 
     def send(self, rows):
         """The channel: for every record type its decisions with their probabilities."""
-        self.sent, places = [{} for _ in self.types], []
-        for row in listed(rows, "rows"):
-            x, *told, q = listed(row, "a row of the mechanism", len(self.bobs) + 2)
+        self.sent, places, sizes = [{} for _ in self.types], [], [self.sizes[b.k] for b in self.bobs]
+        for x, *told, q in (listed(row, "a row of the mechanism", len(sizes) + 2) for row in listed(rows, "rows")):
             positions([x], len(self.types), "a row of the mechanism")
-            need(all(type(v) is int and 0 <= v < m for v, m in zip(told, self.levels)), "a row of the mechanism")
-            places.append((x, joint(told, self.levels)))
-            self.sent[x][places[-1][1]] = plain(q, 0, 1)
+            places.append((x, *self.levels(told, sizes)))
+            self.sent[x][tuple(told)] = plain(q, 0, 1)
         kinds = {type(row[-1]) for row in rows}
         need(all(a < b for a, b in pairwise(places)), "rows of the mechanism must be in order, each once")
         good = all(total(own.values()) == 1 and all(own.values()) for own in self.sent)
@@ -1611,22 +1524,14 @@ class Records:
         able = self.floats and all(q == rounded(q) for own in self.sent for q in own.values())
         need(kinds == {float if able else str}, "the mechanism has numbers of another kind")
 
-    def told(self, i):
-        out = []
-        for size in reversed(self.levels):
-            i, level = divmod(i, size)
-            out.append(level)
-        return out[::-1]
-
-    @cached_property
     def risks(self):
         """The part of each column in R_B, each Eve's risk, and the share of changed cells by column."""
         mass = [(x, i, p * q) for x, (p, own) in enumerate(zip(self.p, self.sent)) for i, q in own.items()]
-        told, columns, changed = {i: self.told(i) for _, i, _ in mass}, [], []
-        for j, b in enumerate(self.bobs):
-            cells = summed(((i, self.types[x][b.k]), m) for x, i, m in mass)
-            changed.append(total(m for (i, true), m in cells.items() if told[i][j] != true))
-            columns.append(total(m * b.loss[true][told[i][j]] for (i, true), m in cells.items()))
+        columns, changed = [], []
+        for k, b in enumerate(self.bobs):
+            cells = summed(((i[k], self.types[x][b.k]), m) for x, i, m in mass)
+            changed.append(total(m for (told, true), m in cells.items() if told != true))
+            columns.append(total(m * b.loss[true][told] for (told, true), m in cells.items()))
         cells = ((e, summed((((i, e.z[x]), e.s[x]), m * e.chance[x]) for x, i, m in mass)) for e in self.eves)
         return columns, [least_losses(own, e.loss) for e, own in cells], changed
 
@@ -1638,11 +1543,10 @@ class Records:
     def bound(self, lam, components):
         """What the replies prove."""
         for e in self.eves:
-            low = [[e.weight * (v - min(row)) for v in row] for row in e.loss]
-            e.low, right = [[(j, v) for j, v in enumerate(row) if v] for row in low], {}
-            for k, s, z in zip(e.chance, e.s, e.z):  # guesses without a loss, by z
-                free = {j for j, v in enumerate(low[s]) if not v or not k}
-                right[z] = right.get(z, {*range(len(low[0]))}) & free
+            e.low = [[(j, e.weight * (v - min(row))) for j, v in enumerate(row) if v > min(row)] for row in e.loss]
+            right = {z: {*range(len(e.loss[0]))} for z in e.z}  # guesses without a loss
+            for k, s, z in zip(e.chance, e.s, e.z):
+                right[z] -= {j for j, _ in e.low[s] if k}
             e.live = [k and not right[z] and e.low[s] for k, s, z in zip(e.chance, e.s, e.z)]
         groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
         need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
@@ -1652,23 +1556,25 @@ class Records:
 
     def component(self, part, lam):
         """The bound of a component: a program with an observer for every Eve and value that she knows."""
-        states, replies = keyed(part, ["states", "groups"])["states"], {}
-        codes = [tuple(self.types[x][b.k] for b in self.bobs) for x in states]
-        program = Summed([self.p[x] for x in states], [b.loss for b in self.bobs], codes)
+        states, replies, tables = keyed(part, ["states", "groups"])["states"], {}, [b.loss for b in self.bobs]
+        heard = [[(f"{n}, {e.z[x]}", e) for n, e in enumerate(self.eves) if e.live[x]] for x in states]
+        codes = {x: tuple(self.types[x][b.k] for b in self.bobs) for x in states}
+        live = [x for x, own in zip(states, heard) if own]  # nobody listens to the other records
+        alone = total(self.p[x] * sum(min(table[code]) for table, code in zip(tables, codes[x]))
+                      for x, own in zip(states, heard) if not own)
+        program = Summed([self.p[x] for x in live], tables, [codes[x] for x in live])
         for g in many(part["groups"]):
             keyed(g, ["eve", "known", "replies", "reply_of"])
             [n], [z] = positions([g["eve"]], len(self.eves), "eve"), positions([g["known"]], 2**62, "known")
-            shape, u = by_row(*proof_table(g["replies"], 2))
+            shape, u = by_row(*proof_table(g["replies"]))
             which, name = positions(g["reply_of"], shape[0], "reply_of", self.decisions), f"{n}, {z}"
             program.observe(name, {}, [range(len(self.eves[n].loss[0]))], lam)
             replies[name] = (len(which), shape[1]), [u[r] for r in which]
-        for at, x in enumerate(states):
-            for n, e in enumerate(self.eves):
-                if e.live[x]:
-                    o, k, low = program.observers.get(f"{n}, {e.z[x]}"), e.chance[x], e.low[e.s[x]]
-                    need(o, "a record touches a group of another component")
-                    o.losses[at] = low if k == 1 else [(j, k * v) for j, v in low]
-        return program.bound((replies, {}))
+        for at, (x, own) in enumerate(zip(live, filter(None, heard))):
+            for name, e in own:
+                need(name in program.observers, "a record touches a group of another component")
+                program.observers[name].losses[at] = [(j, e.chance[x] * v) for j, v in e.low[e.s[x]]]
+        return alone + program.bound((replies, {}))
 
     def gap(self, value, bound):
         return rounded_up(max(value - bound, F(0))) if self.floats else value - bound
@@ -1708,17 +1614,17 @@ class Records:
 
 def summed(pairs):
     """The sum of the numbers of every key."""
-    out = {}
+    out = defaultdict(list)
     for key, v in pairs:
-        out.setdefault(key, []).append(v)
+        out[key].append(v)
     return {key: total(own) for key, own in out.items()}
 
 
 def least_losses(cells, loss):
     """The sum over what is seen of the least expected loss; cells: (what is seen, true level) -> probability."""
-    seen = {}
+    seen = defaultdict(list)
     for (what, true), m in cells.items():
-        seen.setdefault(what, []).append((m, loss[true]))
+        seen[what].append((m, loss[true]))
     return total(min(sum(m * row[j] for m, row in own) for j in range(len(loss[0]))) for own in seen.values())
 
 
@@ -1766,9 +1672,9 @@ class StudyRules:
         """That the release keeps the numbers that its parts share, and the least size of a cell of n records."""
         need(all(has(bob, eves) <= most for _, has, most in self.limits), "the release breaks a floor, or a cap on R_B")
         if self.cell is not None:
-            sent = ((i, p * q) for p, own in zip(self.records.p, self.records.sent) for i, q in own.items())
+            sent = summed((i, p * q) for p, own in zip(self.records.p, self.records.sent) for i, q in own.items())
             least = number(self.cell, 0) / n * (1 - self.loose)
-            need(all(m >= least for m in summed(sent).values()), "the release breaks min_cell")
+            need(all(m >= least for m in sent.values()), "the release breaks min_cell")
 
     def ends(self, certificate, bob, eves, value):
         """R_A of the release and its bound: the sums over all parts at the prices, less the prices times the limits."""
@@ -1805,7 +1711,8 @@ class StudyRules:
             need(len(r.spies) == 1, "a floor for one of several Eves")
             floor = max(self.least[0] * number(r.spies[0].own["weight"]), number(given.get("min_eve_risk", 0)))
             given["min_eve_risk"] = str(floor)
-        types, names, caps, pairs = [r.types[x] for x in states], [e.own["name"] for e in r.spies], [], {}
+        types, names = [r.types[x] for x in states], [e.own["name"] for e in r.spies]
+        caps, pairs = [], defaultdict(list)
         for row in self.cap:
             k = r.names.index(keyed(row, ["secret", "level", "at_most"], ["eve"])["secret"])
             wanting = [row["eve"]] if "eve" in row else [n for n, e in zip(names, r.spies) if e.secret == k]
@@ -1816,12 +1723,12 @@ class StudyRules:
         if caps:
             given["posterior_caps"] = [*given.get("posterior_caps", []), *caps]
         for row in self.dp:
-            alike = {}
+            alike = defaultdict(list)
             for x, z in enumerate(self.others(row, types)):
-                alike.setdefault(z, []).append(x)
-            found = [[x, y] for _, own in sorted(alike.items()) for at, x in enumerate(own) for y in own[at + 1 :]]
+                alike[z].append(x)
+            found = [[*pair] for _, own in sorted(alike.items()) for pair in combinations(own, 2)]
             if found:
-                pairs.setdefault(row["exp_epsilon"], []).extend(found)
+                pairs[row["exp_epsilon"]] += found
         if pairs and not {*PRIVACY} & {*given}:
             K = next(iter(pairs))
             given["exp_epsilon"], given["neighbours"] = K, pairs.pop(K)
@@ -1860,11 +1767,9 @@ class StudyRules:
             bobs.append({"name": b.own["column"], "weight": w, "decisions": [r.labels[b.k][j] for j in own],
                          "loss": [[loss[x[b.k]][j] for j in own] for x in types]})  # fmt: skip
         for e, w in zip(r.spies, self.weights):
-            loss = [e.own["loss"][x[e.secret]] for x in types]
-            if not w:
-                w, loss = F(1), [["0"] * len(row) for row in loss]
+            loss = [e.own["loss"][x[e.secret]] if w else ["0"] * len(e.loss[0]) for x in types]
             guesses = [str(j) for j in range(len(loss[0]))]
-            eves.append({"name": e.own["name"], "weight": str(w), "loss": loss, "decisions": guesses})
+            eves.append({"name": e.own["name"], "weight": str(w or 1), "loss": loss, "decisions": guesses})
             if len(e.parts) > 1:  # she knows z, and which of the draws is true
                 every = [*dict.fromkeys(e.z[x] for x in states)]
                 rows = [[str(k * (e.z[x] == z)) for z in every for k in e.chances[x]] for x in states]
@@ -1881,14 +1786,13 @@ class StudyRules:
         """P times value and bound of a part at the prices; its certificate is about the mechanism of the study."""
         keyed(part, ["states", "levels", "certificate"])
         r, (problem, mass), proof = self.records, self.problem(part), part["certificate"]
-        names, (shape, at) = joints([b["decisions"] for b in problem["bob"]], ", "), proof_table(proof["channel"], 2)
+        names, (shape, at) = joints([b["decisions"] for b in problem["bob"]], ", "), proof_table(proof["channel"])
         need(shape == (len(part["states"]), len(names)), "a part has another channel")
-        used, sent = [joint(told, r.levels) for told in product(*part["levels"])], [{} for _ in part["states"]]
-        for (x, s), q in at.items():
-            sent[x][used[s]] = q
+        channel, used = dense(shape, at), [*product(*part["levels"])]
+        sent = [{i: q for i, q in zip(used, row) if q} for row in channel]
         need(sent == [{i: q for i, q in r.sent[x].items() if q} for x in part["states"]], "another mechanism is proved")
-        channel = [[str(at.get((x, s), 0)) for s in range(shape[1])] for x in range(shape[0])]
-        mechanism = {"states": problem["data"]["labels"], "signals": names, "channel": channel}
+        rows = [[*map(str, row)] for row in channel]
+        mechanism = {"states": problem["data"]["labels"], "signals": names, "channel": rows}
         _, value, bound = proved(problem, mechanism, proof, True)
         return mass * value, mass * bound
 
@@ -1904,8 +1808,8 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     need(not floats or allow or not exact, "the study is exact and its proof in floats")
     if prior["model"] == "counts":
         records.from_counts(prior)
-    columns, eves, changed = records.risks
-    null, full = (records.by_spy(map(records.read, side)) for side in zip(*map(records.extremes, records.eves)))
+    columns, eves, changed = records.risks()
+    null, full = (records.by_spy(side) for side in zip(*map(records.extremes, records.eves)))
     bob, risks, asked = total(columns), records.by_spy(eves), StudyRules(study, records, certificate, lam)
     asked.kept(bob, risks, sum(n for _, n in records.counts))
     eve = total(w * r for w, r in zip(asked.own, risks))

@@ -60,7 +60,7 @@ def solution_of(study: Study, proof: StudyProof) -> StudySolution:
     columns = tuple(stated(v, exact) / w for v, w in zip(told, weights, strict=True))
     risks = Risks(*(stated(v, exact) for v in proof.totals))
     (_, full), (_, null) = extremes_of(study.fractions(exact))
-    fulls, nulls = (study.by_eve([stated(v, exact) for v in side]) for side in (full, null))
+    fulls, nulls = (tuple(stated(v, exact) for v in study.by_eve(side)) for side in (full, null))
     return StudySolution(
         study, proof.lam, proof.value, risks, proof.bound, proof.gap, columns, tuple(stated(v, exact) for v in eves),
         nulls, fulls, len(proof.parts), proof.method,

@@ -382,7 +382,7 @@ def test_a_map_that_is_too_much_work_is_not_taken_for_one_that_breaks_a_conditio
     for left in range(0, 2_000, 10):
         alone.EFFORT.left, alone.EFFORT.unit = left, 1
         try:
-            assert alone.best_map(release, alone.F(1, 3), best + 1, best - 1) == best
+            assert alone.best_map(release, best + 1, best - 1) == best
         except alone.Refused:
             refused += 1
     assert 0 < refused < 200

@@ -82,6 +82,11 @@ def test_floats_of_an_exact_study_must_be_allowed(tmp_path: Path, capsys: pytest
     assert "floats (--allow-float accepts it)" in capsys.readouterr().err
 
 
+def test_risks_of_an_informed_eve_are_added_before_they_are_rounded(tmp_path: Path) -> None:
+    place = folder(tmp_path / "D", False, 0.3, **CASES["an informed Eve"])
+    verify_standalone.check(str(place), True)
+
+
 def test_the_checker_needs_no_package(tmp_path: Path) -> None:
     place = folder(tmp_path / "D")
     copy = tmp_path / "checker.py"

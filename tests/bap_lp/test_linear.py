@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
+from bap_lp.engines.linear.exact import optimise
 from bap_lp.engines.linear.looks import sharpened
 from bap_lp.engines.linear.optimum import Infeasible, optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
@@ -127,6 +128,12 @@ def test_a_program_that_cycles_under_the_textbook_rule_ends() -> None:
     """Beale's example."""
     rows = [[1, -240, -4, 36], [1, -180, -1, 6], [0, 0, 1, 0]]
     proved(program([-3, 600, -2, 24], rows, [0, 0, 1]))
+
+
+def test_the_slack_of_an_equality_stays_zero_while_ties_are_broken() -> None:
+    lp = program([0, 0, 0], [[1, 1, 1], [0, 1, -1]], [1, 0], equality=True)
+    found = optimise(lp, np.array([0, 4]), [EXACT.list([EXACT.zero, EXACT.zero, EXACT.number(-1)])])
+    assert found.z.tolist() == [0, fmpq(1, 2), fmpq(1, 2)]
 
 
 def test_what_floats_cannot_see_is_found() -> None:

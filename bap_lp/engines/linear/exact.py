@@ -126,7 +126,9 @@ def _break_ties(
             variable = falling[0] if stalled > _PATIENCE else max(falling, key=lambda v: abs(reduced[v]))
             direction = 1 if reduced[variable] < 0 else -1
             position, step = leaving(lp, basic, values, factor.solve(lp.column(variable)), direction)
-            open_ = sorted({*open_, int(basic[position])} - {variable})
+            gone = int(basic[position])
+            back = () if lp.fixed_variables[gone] else (gone,)  # the slack of an equality never enters
+            open_ = sorted({*open_, *back} - {variable})
             basic = basic.copy()
             basic[position] = variable
             factor = Factor(lp, basic)

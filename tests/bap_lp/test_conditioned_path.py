@@ -127,14 +127,6 @@ def test_conditions_that_are_not_exact_make_a_float_path() -> None:
         lambda_path(COIN, conditions=Conditions(min_eve_risk="4/5"))
 
 
-def test_progress_under_conditions_counts_pieces() -> None:
-    seen: list[tuple[int, float]] = []
-    path = lambda_path(
-        COIN, progress=lambda count, lam: seen.append((count, lam)), conditions=Conditions(exp_epsilon=9)
-    )
-    assert seen == [(k, float(piece.start)) for k, piece in enumerate(path.pieces, start=1)]
-
-
 def test_risks_of_a_float_path_are_plain_floats() -> None:
     problem = Problem([0.75, 0.25], [[0.25, 0.75], [1, 0]], [[0, 1], [10, 0]])
     for piece in lambda_path(problem, conditions=Conditions(exp_epsilon=3)).pieces:

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from bap_lp import InputError, Problem, load_problem, save_problem, solve
+from bap_lp import InputError, load_problem, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
 
 FOLDER = Path(__file__).parents[2] / "examples"
@@ -148,18 +148,6 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
         load_problem(tmp_path)
     with pytest.raises(InputError, match=r"cannot be read: embedded null byte$"):
         load_problem("a\0b")
-
-
-def test_coin_toss_is_the_problem_of_the_arrays() -> None:
-    loaded = load_problem(EXAMPLES[0].with_name("coin_toss.toml"))
-    problem = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
-    assert loaded.lam == "calibrated"
-    assert loaded.problem.exact
-    assert loaded.problem.title == "Coin toss"
-    assert loaded.problem.states == ("tails", "heads")
-    assert loaded.problem.prior.tolist() == problem.prior.tolist() == [Fraction(3, 4), Fraction(1, 4)]
-    assert loaded.problem.bob_loss.tolist() == problem.bob_loss.tolist()
-    assert loaded.problem.eve_loss.tolist() == problem.eve_loss.tolist()
 
 
 @pytest.mark.parametrize(

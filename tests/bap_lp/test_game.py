@@ -278,21 +278,6 @@ def test_chunks_give_the_same_optimum(size: tuple[int, int, int], ties: bool) ->
     assert game[0] @ (game[1] - game[2] @ found.u.T).min(axis=1) == pytest.approx(found.bound, abs=1e-12)
 
 
-def test_chunks_may_come_from_a_function_that_loads_them(tmp_path: object) -> None:
-    game = dense(2000, 3, 3)
-    paths = []
-    for k, block in enumerate(chunked(game, 3)):
-        for name, part in zip("pBE", block, strict=True):  # type: ignore[arg-type]
-            np.save(f"{tmp_path}/{name}{k}.npy", part)
-        paths.append(k)
-
-    def blocks() -> Iterator[tuple[Array, ...]]:
-        for k in paths:
-            yield tuple(np.load(f"{tmp_path}/{name}{k}.npy", mmap_mode="r") for name in "pBE")
-
-    assert solve_chunks(blocks, 1.0).value == pytest.approx(solve_game(*game).value, abs=1e-10)
-
-
 def test_interrupted_chunks_return_a_certified_answer() -> None:
     game = dense(90_000, 3, 2)
 

@@ -14,21 +14,17 @@ from strategies import any_problem, channels, few_states, knowing_problems, prio
 
 from bap_lp import (
     Agent,
-    Conditions,
     InputError,
     Mechanism,
     Problem,
     calibrate,
-    compare,
     evaluate,
     informed,
     lambda_path,
     load_problem,
     minimum_of,
     save_problem,
-    sdc,
     solve,
-    uniqueness,
     verify,
 )
 
@@ -92,18 +88,6 @@ def test_labels_say_who_knows_what() -> None:
     assert signal.eve == ["Ann, age=3: no", "Ann, age=3: yes", "Ann, age=4: no", "Ann, age=4: yes"]
     first = signal.decisions[1]
     assert (first.known, first.probability, first.posterior["0"]) == ("age=3", Fraction(1, 2), Fraction(1, 2))
-
-
-def test_conditions_and_comparisons_understand_it() -> None:
-    problem = example(knows=["a", "a", "b", "b"])
-    floor = solve(problem, 0, conditions=Conditions(min_eve_risk="1/4"))
-    assert floor.risks.eve >= Fraction(1, 4)
-    assert verify(problem, floor.certificate)
-    assert sdc(problem, min_eve_risk="1/4").risks.eve == Fraction(1, 4)
-    strict = solve(problem, "1/2", conditions=Conditions(margin="1/10"))
-    assert verify(problem, strict.certificate)
-    assert compare(problem, "1/2").rows[0].alice == solve(problem, "1/2").value
-    assert uniqueness(problem, "1/2").value == solve(problem, "1/2").value
 
 
 def test_the_joint_eve_knows_what_all_of_them_know() -> None:

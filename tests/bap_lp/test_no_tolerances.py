@@ -30,7 +30,7 @@ from bap_lp import (
     verify,
 )
 
-UNITS = {"beside 1e9": (1e9, 1.0), "beside 1e3": (1e3, 1e-6), "tiny": (0.0, 1e-9)}
+UNITS = {"beside 1e9": (1e9, 1.0), "beside 1e15": (1e15, 1.0), "beside 1e3": (1e3, 1e-6), "tiny": (0.0, 1e-9)}
 
 
 def loss(draw: random.Random, style: str) -> float:
@@ -162,25 +162,10 @@ def test_what_the_null_release_meets_is_not_refused() -> None:
     assert verify(problem, found.certificate)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_margin_beside_huge_losses_is_proved(seed: int) -> None:
-    draw = random.Random(seed)
-    tables = [[[draw.choice([1e9, 1e15]) + draw.random() for _ in range(2)] for _ in range(3)] for _ in range(2)]
-    problem = Problem(distribution(draw, 3, 0.1), *tables)
-    for margin in (1e-9, 1e-3):
-        try:
-            found = solve(problem, 1.0, conditions={"margin": margin})
-        except InputError:
-            continue
-        verdict = verify(problem, found.certificate)
-        assert verdict, verdict.reason
-        assert verdict.gap == found.gap <= 1e-6 * max(1.0, float(problem.arrays.spread(1.0)))
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_worst_cases_and_tiers_of_any_scale_are_proved(seed: int) -> None:
     draw = random.Random(seed)
-    N, style = draw.randint(2, 3), draw.choice(["wide", "beside 1e9"])
+    N, style = draw.randint(2, 3), draw.choice(["wide", *UNITS])
     prior = distribution(draw, N, 0.1)
     problems = [Problem(prior, table(draw, N, 2, style), table(draw, N, 2, style)) for _ in range(2)]
     worst, nested = robust(problems, 1.0), tiers(problems, 1.0)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from strategies import channels, lams, problems
 
 from bap_lp import (
-    Agent,
     Conditions,
     InputError,
     Mechanism,
@@ -246,18 +245,6 @@ def test_corner_of_the_coin_toss() -> None:
         corner(COIN, -1)
 
 
-def test_impossible_and_identical_states() -> None:
-    problem = Problem(
-        ["3/8", "3/8", 0, "1/4"],
-        [["1/3", "2/3"], ["1/3", "2/3"], [5, 0], [1, 0]],
-        eves=[Agent([[0, 1], [0, 1], [9, 9], [10, 0]])],
-    )
-    path = lambda_path(problem)
-    assert [p.line for p in path.pieces] == [p.line for p in lambda_path(COIN).pieces]
-    assert path.verify()
-    assert all(p.mechanism.channel.shape == (4, 2) for p in path.pieces)
-
-
 def test_no_proof_outside_a_piece_or_at_a_float() -> None:
     piece = lambda_path(COIN).pieces[0]
     with pytest.raises(InputError, match="between 0 and 1/10"):
@@ -268,10 +255,11 @@ def test_no_proof_outside_a_piece_or_at_a_float() -> None:
         lambda_path(COIN.as_float(), exact=True)
 
 
-def test_progress_counts_the_pieces() -> None:
+@pytest.mark.parametrize("asked", [None, Conditions(exp_epsilon=9)])
+def test_progress_counts_the_pieces(asked: Conditions | None) -> None:
     seen: list[tuple[int, float]] = []
-    lambda_path(COIN, progress=lambda pieces, lam: seen.append((pieces, lam)))
-    assert seen == [(1, 0.0), (2, 0.1)]
+    path = lambda_path(COIN, progress=lambda pieces, lam: seen.append((pieces, lam)), conditions=asked)
+    assert seen == [(k, float(piece.start)) for k, piece in enumerate(path.pieces, start=1)]
 
 
 def test_a_wrong_path_is_found_out() -> None:

@@ -7,10 +7,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from definitions import least_joint
-from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import priors, small, table
@@ -147,21 +145,6 @@ def test_minimum_of_eves_plays_the_complement_of_the_least_probable_cell() -> No
     assert evaluate(problem, full(problem)).eve == 0
 
 
-@settings(max_examples=25)
-@given(st.data())
-def test_the_joint_eve_loses_the_minimum_of_the_weighted_losses(data: st.DataObject) -> None:
-    N = data.draw(st.integers(1, 3))
-    eves: list[Any] = []
-    for _ in range(data.draw(st.integers(1, 3))):
-        e = data.draw(st.integers(1, 3))
-        rows = st.lists(st.lists(st.integers(0, 5), min_size=e, max_size=e), min_size=N, max_size=N)
-        eves.append(Agent(data.draw(rows), weight=data.draw(st.integers(1, 2))))
-    table = np.array(minimum_of(eves).loss)
-    for x in range(N):
-        wanted = [min(a.weight * v for a, v in zip(eves, c, strict=True)) for c in product(*(a.loss[x] for a in eves))]
-        assert table[x].tolist() == wanted
-
-
 ratio = st.builds(lambda a, b: f"{a}/{b}", st.integers(1, 99), st.integers(1, 99))
 rows_of_one_kind = st.lists(ratio, min_size=2, max_size=2) | st.lists(st.floats(0.01, 40), min_size=2, max_size=2)
 
@@ -173,18 +156,6 @@ def test_the_minimum_is_that_of_the_exact_products_and_rounded_once(eves: list[t
     for loss, choice in zip(found.loss[0].tolist(), product(*products), strict=True):
         weight = F(public(number(found.weight, "weight")))
         assert loss == float(min(choice) / weight) if isinstance(loss, float) else public(loss) * weight == min(choice)
-
-
-def test_the_minimum_of_floats_of_one_weight_is_not_rounded() -> None:
-    found = minimum_of([Agent([[0.1, 0.7]], weight=0.3), Agent([[0.2, 0.6]], weight=0.3)])
-    assert (found.weight, found.loss.tolist()) == (0.3, [[0.1, 0.1, 0.2, 0.6]])
-    other = minimum_of([Agent([["1/3", "0.7"]], weight="1/7"), Agent([[0.2, 0.6]], weight="1/7")])
-    assert (number(other.weight, "weight"), other.loss.tolist()) == (fmpq(1, 7), [[0.2, 1 / 3, 0.2, 0.6]])
-
-
-def test_the_minimum_of_floats_of_very_different_size_is_exact() -> None:
-    table = minimum_of([Agent([[1e16, 1.0]]), Agent([[1e-3, 1e200]])]).loss
-    assert np.asarray(table).tolist() == [[1e-3, 1e16, 1e-3, 1.0]]
 
 
 def test_the_joint_eve_needs_eves_with_the_same_states() -> None:

@@ -105,18 +105,6 @@ def test_exact_needs_exact_numbers_and_says_how_to_get_them() -> None:
     assert solve(problem.rationalised(), 1).value == solve(written, 1).value
 
 
-def test_large_problem_takes_the_structured_route_and_is_exact() -> None:
-    rng = np.random.default_rng(5)
-    N, b, e = 700, 4, 3
-    integers = [[[int(v) for v in row] for row in rng.integers(0, 50, (N, k))] for k in (b, e)]
-    weights = [int(w) for w in rng.integers(1, 9, N)]
-    problem = Problem([F(w, sum(weights)) for w in weights], *integers)
-    solution = solve(problem, "1/2")
-    assert solution.gap == 0
-    assert verify(problem, solution.certificate)
-    assert solve(problem, "1/2", exact=False).value == pytest.approx(float(solution.value), abs=1e-9 * 50)
-
-
 ORDINARY = ("ordinary", "zero_one", "small")
 
 

@@ -120,3 +120,9 @@ def test_a_page_can_be_read_in_one_sitting(page: Path) -> None:
 
 def test_the_first_page_fits_a_screen() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 700
+
+
+def test_the_paper_is_short_and_its_references_are_those_it_cites() -> None:
+    text, references = ((ROOT / name).read_text(encoding="utf-8") for name in ("paper.md", "paper.bib"))
+    assert len(text.split()) <= 1000
+    assert {*re.findall(r"\[@(\w+)\]", text)} == {*re.findall(r"^@\w+\{(\w+),$", references, re.MULTILINE)}

@@ -7,20 +7,15 @@ import json
 import re
 import shutil
 import sys
-from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
 import pandas as pd
 import pytest
-from flint import fmpq
 
 from bap_cli.main import main
 from bap_lp import solve
-from bap_lp.rational import objects
-from bap_sdc import Eve, Study, load_study
-from bap_sdc.records.optimum.result import RecordOptimum, TabledReplies, joint_table
-from bap_sdc.records.optimum.risks import eve_risk, extremes_of, weighted_risk
+from bap_sdc import load_study
 
 STUDY = """
 data = "survey.csv"
@@ -170,25 +165,6 @@ def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_
     assert (folder / "studies/first.toml").read_text() == "edited"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a,b\n1,2\n2,2\n1,3\n",
-        'we"ird,b = c,é\nx,1,u\ny,2,v\nx,3,\n',
-        "a,b,c\n" + "".join(f"{k % 2},{k},{k / 7}\n" for k in range(50)),
-        "age,zip,ill\n1,1,0\n2,01,1\n3,1,0\n",
-        "age,ill\n1,1\n2,01\n3,2\n4,2\n5,1\n6,2\n",
-    ],
-)
-def test_proposals_for_odd_tables_solve_too(folder, capsys, text):
-    (folder / "odd.csv").write_text(text, encoding="utf-8")
-    code, out, err = run(capsys, "init", "odd.csv")
-    assert code == 0, err
-    (folder / "odd.toml").write_text(out, encoding="utf-8")
-    code, out, err = run(capsys, "solve", "odd.toml", "--json", "--no-attackers")
-    assert code == 0, err
-
-
 def test_a_rehearsal_is_repeated_and_warned_of(solved, capsys):
     texts = []
     for name in ("a.csv", "b.csv"):
@@ -298,8 +274,6 @@ HEAD = "age,rating,faith,affair\n"
         ),
         (edit('secret = "affair"', ""), "study.toml: eve[0].secret is missing"),
         (edit('knows = ["age"]', "knows = [1]"), "study.toml: eve[0].knows[0] = 1 must be the name of a column"),
-        (edit("[[0, 1], [3, 0]]", "[[0, 1], [-3, 0]]"), "study.toml: eve[0].loss[1][0] = -3 must not be negative"),
-        (edit("[0, 30, 100]", "[0, nan, 100]"), "study.toml: columns.age.bands[1] = nan must be finite"),
         (edit("[0, 30, 100]", "[0, 30, 40]"), "survey.csv: column 'age' = "),
         (edit("smoothing = 0", "smoothing = -1"), "study.toml: prior.smoothing = -1 must be"),
         (edit("holdout = 0", "holdout = 1"), "study.toml: audit.holdout = 1 must be at least 0 and below 1"),
@@ -307,7 +281,6 @@ HEAD = "age,rating,faith,affair\n"
         (edit('lambda = "calibrated"', 'lambda = "big"'), "study.toml: alice.lambda = 'big' is not a number"),
         (edit("[alice]", "[alicia]"), "study.toml: alicia is not a known key"),
         (edit("[audit]", "[audit"), "study.toml is not TOML"),
-        (data(HEAD + "1,2,a,no\n2,2,b,yes\n"), "survey.csv: column 'rating' has only one level"),
         (data(HEAD + "1,2,a,no\n2,3,b\n"), "survey.csv: line 3 has 3 cells, must have 4"),
     ],
 )
@@ -342,6 +315,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
         (("init", "short.csv"), "needs at least two columns"),
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
+        (("solve", "study.toml", "--lambda", "1e300"), "times Eve's largest loss must be below 1e300"),
     ],
 )
 def test_the_other_commands_refuse_in_one_line_too(solved, capsys, arguments, words):
@@ -385,33 +359,6 @@ def test_an_exact_study_needs_an_exact_proof(folder, capsys):
     assert run(capsys, "release", "D", "survey.csv", "-o", "out.csv", "--allow-float")[0] == 0
 
 
-def test_a_huge_loss_does_not_make_a_false_float_proof_true():
-    """Publishing the data was "within 0 of optimal" beside a loss of 1e9 that nobody has."""
-    frame = survey()
-    loss = [[0, 1, 2, 10**9], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0]]
-    eves = [Eve("affair", knows=["faith"], loss=[[0, 1], [2, 0]])]
-    study = Study(frame[["rating", "faith", "affair"]], publish={"rating": loss}, eves=eves)
-    best = study.solve(2, False).unconstrained
-    assert isinstance(best, RecordOptimum)
-    assert best.verify()
-    program, parts = best.program, []
-    for part in best.components:
-        own = program.codes[part.states, 0]  # the data as they are
-        table = {"row": np.arange(len(own)), "decision": own, "rho": program.p[part.states]}
-        parts.append(replace(part, **table))
-    full, _ = extremes_of(program)
-    state, decision, rho = joint_table(parts)
-    eve = [eve_risk(one, state, decision, rho) for one in program.eves]
-    value = float(full[0] - 2 * weighted_risk(program, eve))
-    assert value > best.value + 1e-3
-    claims = {"value": value, "bob": float(full[0]), "eve": float(weighted_risk(program, eve))}
-    forged = replace(best, components=tuple(parts), eves=(float(eve[0]),), columns=(float(full[0]),), **claims)
-    assert "the optimum claims" in forged.verify().reason  # the gap that is claimed
-    honest = replace(forged, gap=forged.verify().gap).verify()
-    assert honest.ok
-    assert not honest.optimal
-
-
 def test_what_holds_the_prior_is_for_its_owner_alone(folder, capsys):
     (folder / "D").mkdir(mode=0o755)
     (folder / "report.html").touch(mode=0o644)
@@ -436,23 +383,6 @@ def test_a_public_report_names_no_level_that_few_records_have_and_lists_text_by_
     assert "baker, nurse, smith; and levels with fewer than 10 records" in page
     run(capsys, "report", "D", "-o", "r.html", "--no-attackers", "--public", "--threshold", "21")
     assert "baker" not in (folder / "r.html").read_text()
-
-
-def test_an_eve_cannot_reply_to_each_record_by_itself():
-    """In a part of its own every record had the reply that suits it, and publishing the data was "optimal"."""
-    frame = pd.DataFrame({"ill": ["no", "no", "yes", "yes"], "pay": [1, 1, 2, 2]})
-    best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(5).unconstrained
-    assert isinstance(best, RecordOptimum)
-    (part,), p, parts = best.components, best.program.p, []
-    for x, (secret, pay) in enumerate(zip(best.program.eves[0].secret, best.program.codes[:, 0], strict=True)):
-        table = objects(fmpq(5) if j == secret else fmpq(0) for j in range(2)).reshape(1, 2)
-        replies = TabledReplies(table, np.zeros(best.decisions, dtype=int))
-        place = {"states": np.array([x]), "row": np.array([0]), "decision": np.array([pay]), "rho": p[x : x + 1]}
-        parts.append(replace(part, **place, replies=replies))
-    claims = dict.fromkeys(("value", "bob", "eve", "bound", "gap"), F(0))
-    forged = replace(best, components=tuple(parts), eves=(F(0),), columns=(F(0),), **claims)
-    assert best.value == -2
-    assert forged.verify().reason == "a group of records that an Eve cannot tell apart is in two components"
 
 
 @pytest.mark.parametrize("use", [(), ("--float",)])

@@ -95,13 +95,3 @@ def test_path_is_that_of_the_group_of_commands(place, capsys):
     assert main(["microdata", "path", str(place / "D"), "--json"]) == 0
     assert capsys.readouterr().out == one
     assert len(json.loads(one)["pieces"]) > 2
-
-
-def test_a_folder_that_proves_nothing_is_refused(place, tmp_path, capsys):
-    import shutil
-
-    shutil.copytree(place / "D", tmp_path / "D")
-    (tmp_path / "D" / "certificate.json").write_text("{}")
-    for command in ("compare", "explain", "path"):
-        assert main([command, str(tmp_path / "D")]) in (1, 2)
-        assert capsys.readouterr().err.startswith("bap: ")

@@ -173,8 +173,10 @@ def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array
 def _estimate(value: Array, counts: Array) -> AuditedRisk:
     n = int(counts.sum())
     mean = float(value @ counts) / n
-    spread = float(((value - mean) ** 2) @ counts)
-    return AuditedRisk(mean, float(np.sqrt(spread / max(n - 1, 1) / n)))
+    away = value - mean
+    size = float(abs(away).max()) or 1.0  # a square of it may be beyond floats
+    spread = float(((away / size) ** 2) @ counts)
+    return AuditedRisk(mean, size * float(np.sqrt(spread / max(n - 1, 1) / n)))
 
 
 def _training(study: Study, channel: RecordChannel) -> tuple[Array, Array]:

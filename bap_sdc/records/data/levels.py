@@ -161,6 +161,8 @@ class Column:
         values[:] = [None if text is None else _typed(text, dtype, sample, pandas) for text in self.values]
         if isinstance(dtype, pandas.CategoricalDtype):
             used = [values[k] for k in np.unique(codes).tolist() if self.values[k] is not None]
+            if not dtype.ordered:  # the order may be that in which the table has them
+                used.sort(key=str)
             dtype = pandas.CategoricalDtype(used, dtype.ordered)
         holes = self.missing is not None and (codes == self.missing).any()
         if holes and dtype.kind in "iub" and isinstance(dtype, np.dtype):

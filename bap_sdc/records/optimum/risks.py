@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import UNIT, Array, InputError, field_of, is_exact, number, public, tree_sum
+from bap_lp.rational import UNIT, Array, InputError, field_of, floats, is_exact, number, public, tree_sum
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 
@@ -96,6 +96,9 @@ def record_lam(program: RecordProgram, lam: Any) -> Any:
         value = number(lam, "lam")
         if value < 0:
             raise InputError("lam", value, "must not be negative")
+        largest = max(float(eve.weight) * float(floats(eve.loss).max()) for eve in program.eves)
+        if float(value) >= 1e300 / max(largest, 1.0):
+            raise InputError("lam", value, "times Eve's largest loss must be below 1e300")
         return value
     full, (bob_null, null) = extremes_of(program)
     bob_other, other = full if name == "calibrated" else as_is_of(program)

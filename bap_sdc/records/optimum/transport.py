@@ -240,6 +240,9 @@ def solve_pairs(supply: tuple[Array, Array], cost: Array, lam: Any, ties: TieCos
             flow.append(f)
     kind: Any = object if pairs.exact else float
     whole = np.array(rest, dtype=kind)
+    if not pairs.exact:  # a supply that is too small beside others for their difference to hold it stays alone
+        met = np.bincount([*row, *(at + b for b in column)], [*flow, *flow], minlength=n) + whole
+        whole = np.where(met > 0, whole, np.array(pairs.supply))
     return Pairing(
         np.array(row, dtype=np.int64),
         np.array(column, dtype=np.int64),

@@ -26,6 +26,7 @@ CASES: dict[str, dict[str, Any]] = {
     "smoothed": {"smoothing": 5},
     "pooled": {"smoothing": "1/3", "toward": "pooled", "holdout": "1/3"},
     "a float": {"smoothing": 0.7},
+    "shares that floats lose beside others": {"smoothing": 1e-20},
     "float losses": {"publish": {"a": {"loss": "squared", "weight": 0.3}, "b": "0-1"}},
     "weights": {"publish": {"a": {"loss": "absolute", "weight": "3/7"}}},
     "two Eves": {"eves": [ILL, Eve("job", ["b"], name="boss", weight=2)]},

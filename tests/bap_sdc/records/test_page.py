@@ -141,7 +141,9 @@ def test_the_folder_of_a_study_says_who_is_in_it(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["release D survey.csv -o out.csv", "audit D survey.csv", "report D -o out.html"])
+@pytest.mark.parametrize(
+    "command", ["release D survey.csv -o out.csv", "audit D survey.csv", "report D -o out.html", "compare D", "path D"]
+)
 def test_nothing_is_done_with_a_folder_whose_proof_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

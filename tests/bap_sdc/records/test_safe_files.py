@@ -75,12 +75,17 @@ def test_large_integers_and_codes_with_zeros_are_written_as_they_are() -> None:
     assert typed["n"].tolist() == [1, 2]
 
 
-def test_categories_that_no_released_record_has_are_not_written() -> None:
+def test_categories_that_no_released_record_has_are_not_written_nor_their_order_in_the_table() -> None:
     town = pd.Categorical(["n", "s", "n", "s"], categories=["n", "the one man in the north", "s"], ordered=True)
     frame = pd.DataFrame({"town": town, "ill": ["a", "b", "a", "b"]})
     out = Study(frame, {"town": "0-1"}, [Eve("ill")]).solve(0).release(frame)
     assert out["town"].cat.categories.tolist() == ["n", "s"]
     assert out["town"].cat.ordered
+    loose = frame.assign(
+        town=frame["town"].cat.as_unordered().cat.reorder_categories(["the one man in the north", "s", "n"])
+    )
+    out = Study(loose, {"town": "0-1"}, [Eve("ill")]).solve(0).release(loose)
+    assert out["town"].cat.categories.tolist() == ["n", "s"]
 
 
 def test_cells_that_start_a_formula_are_quoted_and_read_back(tmp_path: Path) -> None:

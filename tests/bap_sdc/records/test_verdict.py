@@ -138,6 +138,11 @@ def test_a_release_without_changes_still_tells_what_an_informed_eve_gains():
     assert f"and {round(100 * least[0] / least[1], 1):g}% on held-out records if their shares are known" in words[2]
 
 
+def test_a_huge_lambda_has_finite_standard_errors():
+    found = study_of(table(), holdout="1/2").solve(1e200).verdict()
+    assert all(0 <= one.error < 1e201 for pair in found.against.values() for one in pair)
+
+
 def test_groups_of_the_published_columns_are_those_of_pandas():
     frame = table(60)
     verdict = study_of(frame).solve(0).verdict()

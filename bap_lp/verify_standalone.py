@@ -25,7 +25,7 @@ sum_a m_a log(M / m_a) or M - sum_a m_a^2 / M with M = sum_a m_a. Logarithms are
 
 Over a set of priors the worst R_A counts; Bob does what the signal says and Eve knows the prior. Listed priors of the
 set are rows of `worst`, so the bound holds for the whole set. The largest R_A of the mechanism over the set is found by
-a search over Eve's replies: see `upper`.
+a search over Eve's replies: see `most_over`.
 A Bob with the loss "log" or "brier" wants theta, of law t(theta|x), and reports a distribution r. A simplex that holds
 all rows t(.|x) is split into simplices C ("splits"). With c(x,v) the least tangent at corner v, over the centres of all
 C with that corner, B(x,r) >= sum_v w_v c(x,v) for r = sum_v w_v v in C, as B is convex in r. So no mechanism goes below
@@ -39,7 +39,6 @@ is, with distributions scaled to sum to one. The limits of conditions are then l
 import contextlib
 import copy
 import hashlib
-import heapq
 import json
 import math
 import os
@@ -543,8 +542,7 @@ def proved(problem, mechanism, document, allow):
         attained = read(worst) == value
         found = worst if attained else value
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
-        top = upper(game, priors, lams[0], channel, rows[0], found)
-        need(top <= found, f"R_A is only shown to be at most {shown(top)} over the set, not {shown(found)}")
+        most_over(game, priors, lams[0], channel, rows[0], found)
     need(kind == "release" or not (game.scores or game.more), "reports among several problems or priors")
     logs = one and any(a.kind == "log" and (a.law or lams[0] > 0) for a in game.bobs + game.eves)
     need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
@@ -1188,106 +1186,98 @@ def tangent_losses(bob, splits):
 
 
 class Priors:
-    """A set of priors. Probabilities are integers over `unit`; `listed` are the vertices, where these are given."""
+    """A set of priors: `inside` says if a prior is in it, `support` is the largest p.c; `listed`: all its vertices."""
 
     def __init__(self, table, game):
         need(type(table) is dict and (len(table) == 1 or {*table} == {"lower", "upper"}), "one set of priors")
-        self.kind, self.p, self.N, self.listed = next(iter(table)), game.p, game.N, None
-        self.radius, self.lower, self.upper, self.A, self.exact = F(0), [], [], [], not floating(table)
-        loose = lambda v, sign: v + sign * LOOSE * abs(v) if game.read is rounded else v
-        read, values = lambda v, low=0, high=MOST: game.read(number(v, low, high)), next(iter(table.values()))
-        if self.kind == "total_variation":
-            self.radius = read(values, 0, 1)
+        self.kind, p, self.listed, self.A = next(iter(table)), game.p, None, []
+        N, floats, values, self.exact = len(p), game.read is rounded, table[self.kind], not floating(table)
+        read = lambda v, low=0, high=MOST: game.read(number(v, low, high))
+        loose = lambda v, sign: v + sign * LOOSE * abs(v) * floats
+        if self.kind == "total_variation":  # mass moves from the least c to the largest
+            radius = read(values, 0, 1)
+            unit, (left, *mass) = integers([radius, *p])
+            order = lambda c: sorted(range(N), key=c.__getitem__)
+            self.inside = lambda own, _: sum(map(abs, map(F.__sub__, own, p))) <= 2 * radius
+            self.support = lambda c: gained(c, mass, ((max(c) - c[x], mass[x]) for x in order(c)), left) / unit
         elif self.kind == "vertices":
-            self.listed = [scaled(distribution(row, self.N), game.read) for row in listed(values, "no vertices")]
-        elif self.kind in ("lower", "upper"):
-            self.kind, ends = "box", [table.get(k, [int(k == "upper")] * self.N) for k in ("lower", "upper")]
-            self.lower, self.upper = ([min(loose(read(v), sign), F(1)) for v in listed(row, "no box", self.N)]
-                                      for row, sign in zip(ends, (-1, 1)))
-            need(sum(self.lower) <= 1 <= sum(self.upper), "the box holds no distribution")
-            need(all(map(F.__le__, self.lower, self.upper)), "the box is empty")
-        elif self.kind == "polytope":
-            self.A = table_of(keyed(values, ["A", "b"])["A"], lambda v: read(v, -MOST), None, self.N)
+            self.listed = [scaled(distribution(row, N), game.read) for row in listed(values, "no vertices")]
+            self.inside = lambda own, _: own in self.listed
+        elif self.kind in ("lower", "upper"):  # what the lower limits leave goes to the largest c
+            ends = [(table.get(k, [int(k == "upper")] * N), sign) for k, sign in (("lower", -1), ("upper", 1))]
+            low, top = ([min(loose(read(v), sign), F(1)) for v in listed(row, "no box", N)] for row, sign in ends)
+            need(sum(low) <= 1 <= sum(top) and all(map(F.__le__, low, top)), "the box holds no distribution")
+            unit, (*ends, left) = integers([*low, *top, 1 - sum(low)])
+            least, room = ends[:N], [b - a for a, b in zip(ends, ends[N:])]
+            order = lambda c: sorted(range(N), key=lambda x: -c[x])
+            self.inside = lambda own, _: all(a <= v <= b for a, v, b in zip(low, own, top))
+            self.support = lambda c: gained(c, least, ((c[x], room[x]) for x in order(c)), left) / unit
+        elif self.kind == "polytope":  # `proofs`, from multipliers y >= 0: p.c <= y.b + max(c - y.A)
+            self.A = table_of(keyed(values, ["A", "b"])["A"], lambda v: read(v, -MOST), None, N)
             self.b = [loose(read(v, -MOST), 1) for v in listed(values["b"], "a number per row", len(self.A))]
+            self.inside = lambda own, _: all(sum(map(F.__mul__, row, own)) <= v for row, v in zip(self.A, self.b))
+            over = lambda c, row: max(map(F.__sub__, map(F, c), row))
+            self.support = lambda c: min([F(max(c)), *(v + over(c, row) for v, row in self.proofs)])
         else:
             need(self.kind == "wasserstein", "no such set of priors")
-            self.radius, metric = read(keyed(values, ["radius", "metric"])["radius"]), values["metric"]
-            self.metric, d = (table_of(metric, own, self.N, self.N) for own in (read, lambda v: number(v, 0, MOST)))
+            radius, metric = read(keyed(values, ["radius", "metric"])["radius"]), values["metric"]
+            far, d = (table_of(metric, own, N, N) for own in (read, lambda v: number(v, 0, MOST)))
             slack = F(1e-12) * max(map(max, d)) if floating(metric) else 0
-            spend(self.N**3)
+            spend(N**3)
             need(not any(row[x] for x, row in enumerate(d)) and d == [*map(list, zip(*d))], "no metric")
             ways = ((a + slack, row, other) for row in d for a, other in zip(row, d))
             need(all(v <= a + w for a, row, other in ways for v, w in zip(row, other)), "no metric")
-        self.unit, [self.left, *self.mass] = integers([self.radius, *self.p, *self.lower, *self.upper])
-        self.mass, self.low, self.top = (self.mass[k * self.N : (k + 1) * self.N] for k in range(3))
+            cost = lambda moved: sum(v * d for row, own in zip(moved, far) for v, d in zip(row, own) if v)
+            moves = lambda moved, own: [*map(sum, moved)] == p and [*map(sum, zip(*moved))] == own
+            self.inside = lambda own, moved: moves(moved, own) and cost(moved) <= radius
+            unit, (left, *mass) = integers([radius, *p])
+            self.support = lambda c: transported(c, mass, far, left) / unit
 
-    def outside(self, p, moved):
-        """Why a distribution is not in the set, or ""."""
-        if self.kind == "total_variation":
-            return "too far" if sum(abs(v - w) for v, w in zip(p, self.p)) > 2 * self.radius else ""
-        if self.kind == "vertices":
-            return "" if p in self.listed else "not a vertex"
-        if self.kind == "box":
-            return "" if all(a <= v <= b for a, v, b in zip(self.lower, p, self.upper)) else "not in the box"
-        if self.kind == "polytope":
-            return "" if all(sum(map(F.__mul__, row, p)) <= v for row, v in zip(self.A, self.b)) else "breaks a row"
-        if [*map(sum, moved)] != self.p or [*map(sum, zip(*moved))] != p:
-            return "not moved from the prior"
-        cost = sum(v * d for row, far in zip(moved, self.metric) for v, d in zip(row, far) if v)
-        return "moved too far" if cost > self.radius else ""
 
-    def support(self, c):
-        """The largest p.c over the set, or for a polytope what the multipliers `proofs` say is above it."""
-        if self.kind == "polytope":
-            return min([F(max(c)), *(v + max(map(F.__sub__, map(F, c), row)) for v, row in self.proofs)])
-        order = sorted(range(self.N), key=c.__getitem__)
-        if self.kind == "box":  # what is left goes to the largest c, of the ball from the least c to the largest
-            total, left = sum(map(int.__mul__, self.low, c)), self.unit - sum(self.low)
-            moves = [(c[x], self.top[x] - self.low[x]) for x in reversed(order)]
-        elif self.kind == "total_variation":
-            total, left = sum(map(int.__mul__, self.mass, c)), self.left
-            moves = [(c[order[-1]] - c[x], self.mass[x]) for x in order]
-        else:
-            total, moves = self.transported(c)
-            left = self.left
-        for gain, most in moves:
-            if not left:
-                break
-            total, left = total + gain * min(most, left), left - min(most, left)
-        return F(total) / self.unit
+def gained(c, mass, moves, left):
+    """mass.c and what moves gain besides, (gain, most) each, while there is mass, or a budget, left."""
+    out = F(sum(map(int.__mul__, mass, c)))
+    for gain, most in moves:
+        if not left:
+            break
+        out, left = out + gain * min(most, left), left - min(most, left)
+    return out
 
-    def transported(self, c):
-        """Mass moves first where a unit of cost gains most, along the concave envelope of the points (d(x,y), c(y))."""
-        pieces, total = [], 0
-        for x, m in enumerate(self.mass):
-            out, far = [], self.metric[x]
-            for y in sorted(range(self.N), key=lambda y: (far[y], -c[y])) if m else ():
-                if out and c[y] <= c[out[-1]]:
-                    continue
-                while len(out) > 1:
-                    a, b = out[-2:]
-                    if (c[b] - c[a]) * (far[y] - far[b]) > (c[y] - c[b]) * (far[b] - far[a]):
-                        break
-                    out.pop()
-                out.append(y)
-            total += m * c[out[0]] if out else 0
-            steps = [(c[z] - c[y], far[z] - far[y]) for y, z in pairwise(out)]
-            pieces += [(gain / length, m * length) for gain, length in steps]
-        return total, sorted(pieces, reverse=True)
+
+def transported(c, mass, metric, left):
+    """Mass moves first where a unit of cost gains most, along the concave envelope of the points (d(x,y), c(y))."""
+    pieces, start = [], list(c)
+    for x, (m, far) in enumerate(zip(mass, metric)):
+        out = []
+        for y in sorted(range(len(c)), key=lambda y: (far[y], -c[y])) if m else ():
+            if out and c[y] <= c[out[-1]]:
+                continue
+            while len(out) > 1:
+                a, b = out[-2:]
+                if (c[b] - c[a]) * (far[y] - far[b]) > (c[y] - c[b]) * (far[b] - far[a]):
+                    break
+                out.pop()
+            out.append(y)
+        start[x] = c[out[0]] if out else 0
+        steps = [(c[z] - c[y], far[z] - far[y]) for y, z in pairwise(out)]
+        pieces += [(gain / length, m * length) for gain, length in steps]
+    return gained(start, mass, sorted(pieces, reverse=True), left)
 
 
 NODES = 50_000  # of a search for the worst prior
 
 
-def upper(game, priors, lam, q, start, claim):
-    """A number that R_A exceeds under no prior of the set: the claim, if the search proves it.
+def most_over(game, priors, lam, q, start, claim):
+    """Refuses if R_A may exceed the claim under a prior of the set.
 
     With replies t_ig of Eve, c(x) = sum_i q(i|x) (B(x,i) - lam sum_g E(x,t_ig)), and the worst R_A is the largest p.c
     over replies and priors. Another reply j at (i,g) adds d(x) = lam q(i|x) (E(x,t_ig) - E(x,j)). So R_A is at most
     support(c) + sum over open places of the largest support(d), if positive. The search closes one place at a time.
     """
+    why = f"R_A is not shown to be at most {shown(claim)} over the set"
     if priors.listed is not None:
-        return max(game.free_program(range(len(q[0])), lam, p).value(q) for p in priors.listed)
+        need(all(game.free_program(range(len(q[0])), lam, p).value(q) <= claim for p in priors.listed), why)
+        return
     E = [dict(row) for row in game.E]
     replied = lambda i, j: [lam * sent[i] * own.get(j, 0) for sent, own in zip(q, E)]
     c, gains = [sum(map(F.__mul__, sent, row)) for sent, row in zip(q, game.B)], []
@@ -1299,31 +1289,22 @@ def upper(game, priors, lam, q, start, claim):
             gains.append([[*map(F.__sub__, best, row)] for row in each if row is not best])
     unit = math.lcm(*(v.denominator for row in (c, *(gain for place in gains for gain in place)) for v in row))
     whole = lambda row: integers(row, unit)[1]
-    if priors.kind == "polytope":
-        scaled_sum = lambda y, values: unit * sum(map(F.__mul__, y, values))
-        priors.proofs = [(scaled_sum(y, priors.b), [scaled_sum(y, col) for col in zip(*priors.A)])
-                         for y in priors.multipliers]
+    times = lambda y, values: unit * sum(map(F.__mul__, y, values))
+    priors.proofs = [(times(y, priors.b), [times(y, col) for col in zip(*priors.A)]) for y in priors.multipliers]
     places = []
     for place in gains:
         live = [(most, gain) for gain in map(whole, place) if (most := priors.support(gain)) > 0]
         places += [(max(most for most, _ in live), [gain for _, gain in live])] if live else []
     places.sort(key=lambda place: -place[0])
     rest = [sum(most for most, _ in places[k:]) for k in range(len(places) + 1)]
-    c, claimed = whole(c), claim * unit
-    most, steps = priors.support(c), 20 * priors.N * (priors.N if priors.kind == "wasserstein" else 1)
-    heap = [(-most - rest[0], 0, 0, c, most)]
-    for k in range(min(NODES, LIMITS["work"] // steps) + 1):
-        if not heap or -heap[0][0] <= claimed:
-            return claim
-        if heap[0][2] == len(places):
-            break
-        _, _, depth, c, most = heapq.heappop(heap)
-        for n, gain in enumerate([None, *places[depth][1]]):
-            own = c if gain is None else [*map(int.__add__, c, gain)]
-            most = most if gain is None else priors.support(own)
-            if most + rest[depth + 1] > claimed:
-                heapq.heappush(heap, (-most - rest[depth + 1], (k, n), depth + 1, own, most))
-    return -heap[0][0] / unit
+    todo = [(whole(c), priors.support(whole(c)), 0)]
+    steps = min(NODES, LIMITS["work"] // (20 * game.N * (game.N if priors.kind == "wasserstein" else 1)))
+    while todo:
+        c, most, depth = todo.pop()
+        if most + rest[depth] > claim * unit:
+            need(depth < len(places) and steps, why)
+            steps, own = steps - 1, [[*map(int.__add__, c, gain)] for gain in places[depth][1]]
+            todo += [(c, most, depth + 1), *((c, priors.support(c), depth + 1) for c in own)]
 
 
 def over_priors(release, lam, table, document):
@@ -1343,12 +1324,11 @@ def over_priors(release, lam, table, document):
         witness = dense((count, width), more)
     fits = {"polytope": not count or width == len(priors.A), "wasserstein": (count, width) == (K * wide, wide)}
     need(fits.get(priors.kind, "witness" not in document), "the witness does not fit")
-    priors.multipliers = witness
+    priors.multipliers = witness if priors.kind == "polytope" else []
     spend(K * game.N * (len(release.S) + len(priors.A) + 1) + count * max(width, 1))
     for k, p in enumerate(rows := dense(shape, at)):
         need(min(p) >= 0 and sum(p) == 1, f"listed prior {k} is not a distribution")
-        wrong = priors.outside(p, witness[k * game.N : (k + 1) * game.N])
-        need(not wrong, f"listed prior {k} is not in the set: {wrong}")
+        need(priors.inside(p, witness[k * wide : (k + 1) * wide]), f"listed prior {k} is not in the set")
     heard = {term[0] for own in program.rows.values() for _, terms, _ in own for term in terms}
     program.observers = {name: o for name, o in program.observers.items() if name in heard}
     program.cost, program.worst = [[F(0)] * len(release.S) for _ in game.p], "priors"
@@ -1540,23 +1520,23 @@ class Records:
         cells = summed(((z, s), p * k) for p, k, z, s in zip(self.p, e.chance, e.z, e.s))
         return least_losses(cells, e.loss), total(m * min(e.loss[s]) for (_, s), m in cells.items())
 
-    def bound(self, lam, components):
-        """What the replies prove."""
-        for e in self.eves:
-            e.low = [[(j, e.weight * (v - min(row))) for j, v in enumerate(row) if v > min(row)] for row in e.loss]
+    def bound(self, lam, components, scale, weights):
+        """What the replies prove, with Bob's losses times `scale` and these weights of the Eves."""
+        tables, least = [[[v * scale for v in row] for row in b.loss] for b in self.bobs], []
+        for e, w in ((e, w) for one, w in zip(self.spies, weights) for e in one.parts):
+            e.low = [[(j, w * (v - min(row))) for j, v in enumerate(row) if v > min(row) and w] for row in e.loss]
+            least += [p * k * w * min(e.loss[s]) for p, k, s in zip(self.p, e.chance, e.s)]
             right = {z: {*range(len(e.loss[0]))} for z in e.z}  # guesses without a loss
             for k, s, z in zip(e.chance, e.s, e.z):
                 right[z] -= {j for j, _ in e.low[s] if k}
             e.live = [k and not right[z] and e.low[s] for k, s, z in zip(e.chance, e.s, e.z)]
         groups = [(g["eve"], g["known"]) for part in components for g in part["groups"]]
         need(len({*groups}) == len(groups), "a group of records that an Eve cannot tell apart is in two components")
-        out = [self.component(part, lam) for part in components]
-        least = total(p * k * e.weight * min(e.loss[s]) for e in self.eves for p, k, s in zip(self.p, e.chance, e.s))
-        return total(out) - lam * least
+        return total(self.component(part, lam, tables) for part in components) - lam * total(least)
 
-    def component(self, part, lam):
+    def component(self, part, lam, tables):
         """The bound of a component: a program with an observer for every Eve and value that she knows."""
-        states, replies, tables = keyed(part, ["states", "groups"])["states"], {}, [b.loss for b in self.bobs]
+        states, replies = keyed(part, ["states", "groups"])["states"], {}
         heard = [[(f"{n}, {e.z[x]}", e) for n, e in enumerate(self.eves) if e.live[x]] for x in states]
         codes = {x: tuple(self.types[x][b.k] for b in self.bobs) for x in states}
         live = [x for x, own in zip(states, heard) if own]  # nobody listens to the other records
@@ -1576,9 +1556,6 @@ class Records:
                 program.observers[name].losses[at] = [(j, e.chance[x] * v) for j, v in e.low[e.s[x]]]
         return alone + program.bound((replies, {}))
 
-    def gap(self, value, bound):
-        return rounded_up(max(value - bound, F(0))) if self.floats else value - bound
-
     def from_counts(self, prior):
         """p(x) = (n_x + alpha m(x)) / (n + alpha) with m the product of the shares of groups of columns."""
         if type(prior["smoothing"]) is float:
@@ -1597,14 +1574,6 @@ class Records:
         for x, p in found.items():
             m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
             need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
-
-    def priced(self, scale, weights):
-        """At prices: Bob's losses times a number, and another weight for every Eve; an Eve without one has no loss."""
-        for b in self.bobs:
-            b.loss = [[v * scale for v in row] for row in b.loss]
-        for one, w in zip(self.spies, weights):
-            for e in one.parts:
-                e.loss, e.weight = e.loss if w else [[F(0)] * len(row) for row in e.loss], w or F(1)
 
     def by_spy(self, values):
         """Numbers of the Eves, added up where several of them are one informed Eve."""
@@ -1636,19 +1605,20 @@ class StudyRules:
     Without prices weights and lam are those of the study.
     """
 
-    def __init__(self, study, records, certificate, lam):
+    def __init__(self, study, records, certificate, lam, bob, eves):
+        """bob, eves: the risks of the release."""
         self.records, self.columns, self.asked = records, study["columns"], study["conditions"] or {}
         self.types = dict(self.asked)
         self.cap, self.floor, self.dp = (many(self.types.pop(name, [])) for name in ("cap", "floor", "dp"))
         self.cell = self.types.pop("min_cell", None)
         self.convex = not self.types.get("deterministic") and "max_signals" not in self.types
         given, names = keyed(certificate["prices"], ["floor", *SHARED]), [e.own["name"] for e in records.spies]
-        self.loose, self.least, self.limits = LOOSE if records.floats else 0, {}, []
+        self.least, limits, loose = {}, [], LOOSE if records.floats else 0
         prices = {names.index(name): proof_number(w) for name, w in given["floor"].items()}
         prices |= {name: proof_number(given[name]) for name in SHARED}
         need(min(prices.values()) >= 0, "a price is negative")
-        self.scale, self.own = 1 + prices["max_bob_risk"], [e.weight for e in records.spies]
-        self.weights, self.at, every = self.own, lam, self.own
+        self.scale, every = 1 + prices["max_bob_risk"], [e.weight for e in records.spies]
+        self.weights, self.at = every, lam
         if any(prices.values()):
             paid = [(lam + prices["min_eve_risk"]) * w + prices.get(n, 0) for n, w in enumerate(every)]
             self.weights, self.at = (paid, F(1)) if any(paid) else (every, F(0))
@@ -1658,25 +1628,22 @@ class StudyRules:
             n = names.index(row.get("eve", names[0]))
             self.least[n] = max(self.least.get(n, F(0)), number(row["at_least"], 0))
         if self.convex:  # (price, what the release has, its most)
-            for n, v in self.least.items():
-                self.limits.append((prices.pop(n, F(0)), lambda bob, eves, n=n: -eves[n], -(1 - self.loose) * v))
+            limits = [(prices.pop(n, F(0)), -eves[n], -v) for n, v in self.least.items()]
             if "min_eve_risk" in self.types:
-                low, has = number(self.types["min_eve_risk"]), lambda bob, eves: -sum(map(F.__mul__, every, eves))
-                self.limits.append((prices.pop("min_eve_risk"), has, -(1 - self.loose) * low))
+                low = number(self.types["min_eve_risk"])
+                limits.append((prices.pop("min_eve_risk"), -sum(map(F.__mul__, every, eves)), -low))
             if "max_bob_risk" in self.types:
-                top = (1 + self.loose) * number(self.types["max_bob_risk"])
-                self.limits.append((prices.pop("max_bob_risk"), lambda bob, eves: bob, top))
+                limits.append((prices.pop("max_bob_risk"), bob, number(self.types["max_bob_risk"])))
         need(not any(prices.values()), "there is a price for what is not demanded")
-
-    def kept(self, bob, eves, n):
-        """That the release keeps the numbers that its parts share, and the least size of a cell of n records."""
-        need(all(has(bob, eves) <= most for _, has, most in self.limits), "the release breaks a floor, or a cap on R_B")
+        limits = [(price, has, most + loose * abs(most)) for price, has, most in limits]
+        need(all(has <= most for _, has, most in limits), "the release breaks a floor, or a cap on R_B")
+        self.has, self.paid = (sum(limit[0] * limit[k] for limit in limits) for k in (1, 2))
         if self.cell is not None:
-            sent = summed((i, p * q) for p, own in zip(self.records.p, self.records.sent) for i, q in own.items())
-            least = number(self.cell, 0) / n * (1 - self.loose)
+            sent = summed((i, p * q) for p, own in zip(records.p, records.sent) for i, q in own.items())
+            least = number(self.cell, 0) / sum(n for _, n in records.counts) * (1 - loose)
             need(all(m >= least for m in sent.values()), "the release breaks min_cell")
 
-    def ends(self, certificate, bob, eves, value):
+    def ends(self, certificate, value):
         """R_A of the release and its bound: the sums over all parts at the prices, less the prices times the limits."""
         r, parts = self.records, listed(certificate["parts"], "parts")
         seen = [x for part in parts for x in positions(part["states"], len(r.p), "states")]
@@ -1687,13 +1654,12 @@ class StudyRules:
             need(kinds == {certificate["numbers"]}, "the parts have numbers of another kind")
             self.split(parts)
             value, bound = map(total, zip(*map(self.proved, parts)))
-            value -= sum(price * has(bob, eves) for price, has, _ in self.limits)
+            value -= self.has
         else:
             local = self.cap or self.dp or {*self.types} - {*SHARED} or not self.convex
             need(not local, "these conditions are proved part by part")
-            r.priced(self.scale, self.weights)
-            bound = r.bound(self.at, parts)
-        return value, bound - sum(price * most for price, _, most in self.limits)
+            bound = r.bound(self.at, parts, self.scale, self.weights)
+        return value, bound - self.paid
 
     def level(self, column, level):
         """The position of a level, by its label, or by the cell that has it."""
@@ -1810,12 +1776,11 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
         records.from_counts(prior)
     columns, eves, changed = records.risks()
     null, full = (records.by_spy(side) for side in zip(*map(records.extremes, records.eves)))
-    bob, risks, asked = total(columns), records.by_spy(eves), StudyRules(study, records, certificate, lam)
-    asked.kept(bob, risks, sum(n for _, n in records.counts))
-    eve = total(w * r for w, r in zip(asked.own, risks))
-    value, bound = asked.ends(certificate, bob, risks, bob - lam * eve)
+    bob, risks = total(columns), records.by_spy(eves)
+    eve = total(e.weight * r for e, r in zip(records.spies, risks))
+    value, bound = StudyRules(study, records, certificate, lam, bob, risks).ends(certificate, bob - lam * eve)
     need(bound <= value, "the bound is above the value")
-    ends = {"lambda": lam, "value": value, "bound": bound, "gap": records.gap(value, bound)}
+    ends = {"lambda": lam, "value": value, "bound": bound, "gap": (rounded_up if floats else F)(value - bound)}
     same = all(proof_number(certificate[k]) == records.read(v) for k, v in ends.items())
     need(same, "the certificate states other numbers")
     within = f"within {shown(value - bound)} of " if value > bound else ""

@@ -1,5 +1,9 @@
 """Problem files: what they mean, what is refused and in which words, and that nothing is lost on the way to disk."""
 
+from __future__ import annotations
+
+import copy
+import datetime
 import json
 import tomllib
 from fractions import Fraction
@@ -7,6 +11,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tampering import places
 
 from bap_lp import InputError, load_problem, save_problem, solve
 from bap_lp.files.problems import SCHEMA, problem_from_dict
@@ -216,3 +223,46 @@ def test_a_problem_survives_its_file(name: str, tmp_path: Path) -> None:
         assert (again.problem.bob_loss == problem.bob_loss).all()
         assert (again.problem.eve_loss == problem.eve_loss).all()
         assert solve(again.problem, again.lam).value == solve(problem, loaded.lam).value
+
+
+DOCUMENTS = [tomllib.loads((FOLDER / f"{name}.toml").read_text()) for name in ("coin_toss", "two_eves")]
+
+numbers = st.sampled_from([
+    0, 1, 2, -1, True, 0.5, -0.0, 1e300, 1e-320, float("nan"), float("inf"), 10**400, "1/3", " 1/3 ", "+1/3", "0.25",
+    ".5", "5.", "1e5", "1E-3", "1_000", "1/0", "-1/3", "1/3/4", "0x10", "½", "", " ", "nan", "-0", "1e400", "1/1_0",
+])  # fmt: skip
+words = st.text(st.characters(codec="ascii"), max_size=4)
+scalars = numbers | st.none() | words | st.integers() | st.just(datetime.date(2020, 1, 1))
+junk = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(st.data())
+def test_junk_is_read_as_a_problem_or_refused_in_one_line(data: st.DataObject) -> None:
+    """And what the reader accepts, the published schema accepts."""
+    document = copy.deepcopy(data.draw(st.sampled_from(DOCUMENTS)))
+    for _ in range(data.draw(st.integers(1, 2))):
+        node, last = data.draw(st.sampled_from(places(document)))
+        match data.draw(st.sampled_from(["replace", "delete", "add"])):
+            case "replace":
+                node[last] = data.draw(junk)
+            case "delete":
+                del node[last]
+            case "add" if isinstance(node, dict):
+                node[data.draw(words)] = data.draw(junk)
+            case _:
+                node.append(data.draw(junk))
+    try:
+        problem_from_dict(document, "file")
+    except InputError as error:
+        message = str(error)
+        assert message.startswith("file: ")
+        assert message.isprintable()
+        assert len(message) < 400
+    else:
+        VALIDATOR.validate(document)

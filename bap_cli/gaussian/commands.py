@@ -22,6 +22,7 @@ from bap_cli.show import played_line, show_bracket
 from bap_cli.terminal import console, say, show_table
 from bap_lp.files.writing import write_files
 from bap_lp.model.display import clean
+from bap_lp.rational import InputError
 from discretise import Bracket, SampleBracket, bracket
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.eves import cell_words, questions
@@ -199,8 +200,11 @@ def optimum_command(
     if simulate is not None and not 1 <= simulate <= 10**8:
         raise ValueError(f"--simulate = {simulate} must be between 1 and 100000000")
     with limited(time_limit):
-        with Progress("bracketing"):
-            found = bracket(asked.model, asked.eve, lam)
+        try:
+            with Progress("bracketing"):
+                found = bracket(asked.model, asked.eve, lam)
+        except InputError as error:
+            raise InputError("--lambda" if error.field == "lam" else error.field, error.value, error.rule) from None
         if isinstance(found, SampleBracket):
             _show_draws(found, as_json, simulate, choice_of(lam, False))
             return

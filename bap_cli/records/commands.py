@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bap_cli.app import Group, Json
+from bap_cli.app import Floats, Group, Json
 from bap_cli.draws import Again, risk_left, say_repeated
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
@@ -21,7 +21,7 @@ from bap_cli.progress import Progress
 from bap_cli.records.estimate import estimate_command
 from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
-from bap_cli.records.opening import Gain, Price, asked, called
+from bap_cli.records.opening import Gain, Price, Workers, asked, called
 from bap_lp.files.documents import document_of, read_bytes, source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean, counted, equals
@@ -96,13 +96,8 @@ def solve_command(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write mechanism, proof and result there.")] = None,
     lam: Price = None,
     eve_gain: Gain = None,
-    use_floats: Annotated[
-        bool, typer.Option("--float", help="Compute in floats, even if the numbers are exact.")
-    ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
-    ] = None,
+    use_floats: Floats = False,
+    workers: Workers = None,
     time_limit: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from bap_cli.app import Json
+from bap_cli.app import Json, TimeLimit
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
-from bap_cli.records.opening import Opened, StudyOrFolder, called, choice_words, opened
+from bap_cli.records.opening import Opened, StudyOrFolder, Workers, called, choice_words, opened
 from bap_lp.model.display import clean, counted, equals, percent
 from bap_lp.rational import InputError, public
 
@@ -21,11 +21,8 @@ _ROWS = 40  # lines shown before the rest is only counted
 def path_command(
     file: StudyOrFolder,
     in_model: Annotated[bool, typer.Option("--no-held-out", help="Leave out what held-out records say.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
-    ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Give up after S seconds.")] = None,
+    workers: Workers = None,
+    time_limit: TimeLimit = None,
     as_json: Json = False,
 ) -> None:
     """Find the best release for every lambda, in the model and on held-out records."""

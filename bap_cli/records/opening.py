@@ -26,6 +26,10 @@ Gain = Annotated[
     str | None,
     typer.Option("--eve-gain", metavar="G", help="Choose lambda so that no Eve gains more than this, such as 2%."),
 ]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Number of processes; by default one per core for large tables."),
+]
 
 
 @dataclass(frozen=True)

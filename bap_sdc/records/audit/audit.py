@@ -13,7 +13,7 @@ error. Bob decodes signals by Alice's prior. The null release leaves Eve with z 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class AuditedRisk:
     error: float
 
     def document(self) -> dict[str, float]:
-        return {"value": self.value, "error": self.error}
+        return asdict(self)
 
     def __str__(self) -> str:
         return f"{self.value:.4f} ± {self.error:.4f}"
@@ -59,14 +59,7 @@ class EveAudit:
     disclosure: Disclosure
 
     def document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "prior": self.prior.document(),
-            "informed": self.informed.document(),
-            "null": self.null.document(),
-            "attackers": {name: one.document() for name, one in self.attackers.items()},
-            "disclosure": self.disclosure.document(),
-        }
+        return asdict(self) | {"disclosure": self.disclosure.document()}
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,7 +29,7 @@ from flint import fmpq
 
 from bap_lp.rational import Array, InputError, floats, number, objects, public
 from bap_sdc.records.data.conditional import Conditional
-from bap_sdc.records.data.prior import MOST_TYPES, Prior, Sample, fit, keys
+from bap_sdc.records.data.prior import MOST_TYPES, Prior, Sample, fit, keys, times_seen
 
 MODELS = ("counts", "independent", "loglinear", "conditional")
 WEIGHTED = "weights"  # shares of survey weights instead of shares of records
@@ -236,12 +236,7 @@ def _counts_given(sample: Sample, rows: Array) -> Array:
     alpha, n = float(sample.alpha), float(sample.counts.sum())
 
     def amount(columns: Sequence[int]) -> Array:
-        if not columns:
-            return np.full(len(rows), n)
-        found, at = np.unique(sample.key(sample.rows, columns), return_inverse=True)
-        counts, mine = np.bincount(at, sample.counts), sample.key(rows, columns)
-        place = np.minimum(np.searchsorted(found, mine), len(found) - 1)
-        return np.where(found[place] == mine, counts[place], 0.0)
+        return times_seen(rows, sample.codes, columns, sample.levels)
 
     def smoothed(columns: Sequence[int]) -> Array:
         groups = [[k for k in group if k in columns] for group in sample.joined]

@@ -217,6 +217,15 @@ def _smooth(codes: Array, levels: Sequence[int], joined: Sequence[Sequence[int]]
     return key[order], objects(fmpq(int(v), bottom) for v in top[order])
 
 
+def times_seen(rows: Array, records: Array, columns: Sequence[int], levels: Sequence[int]) -> Array:
+    """How many records have the same levels in these columns as each row."""
+    sizes = [levels[k] for k in columns]
+    found, counts = np.unique(keys(records[:, list(columns)], sizes), return_counts=True)
+    key = keys(rows[:, list(columns)], sizes)
+    at = np.minimum(np.searchsorted(found, key), len(found) - 1)
+    return np.where(found[at] == key, counts[at], 0)
+
+
 def _scores(
     codes: Array, levels: Sequence[int], joined: Sequence[Sequence[int]], seed: int
 ) -> tuple[tuple[Fraction, float], ...]:
@@ -230,17 +239,9 @@ def _scores(
         seen, left = codes[~out], codes[out]
         if not len(seen):
             continue
-        found, counts = np.unique(keys(seen, levels), return_counts=True)
-        key = keys(left, levels)
-        at = np.minimum(np.searchsorted(found, key), len(found) - 1)
-        n_x = np.where(found[at] == key, counts[at], 0)
-        m_x = np.ones(len(left))
+        n_x, m_x = times_seen(left, seen, range(len(levels)), levels), np.ones(len(left))
         for group in joined:
-            sizes = [levels[k] for k in group]
-            had, times = np.unique(keys(seen[:, list(group)], sizes), return_counts=True)
-            mine = keys(left[:, list(group)], sizes)
-            at = np.minimum(np.searchsorted(had, mine), len(had) - 1)
-            m_x *= np.where(had[at] == mine, times[at], 0) / len(seen)
+            m_x *= times_seen(left, seen, group, levels) / len(seen)
         possible = m_x > 0
         counted += int(possible.sum())
         for j, alpha in enumerate(map(float, CANDIDATES)):

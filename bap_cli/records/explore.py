@@ -65,7 +65,8 @@ def show_path(path: Any, found: Opened) -> None:
         out.print(f"... and {counted(len(path.lines) - _ROWS, 'more line')} (--json gives all)")
     out.print()
     say(out, "Eve gains: how much better off she is than without a release, as a share of her risk without one;")
-    say(out, "of several Eves the one who gains most. Informed: she knows the shares of the held-out records.")
+    informed = " Informed: she knows the shares of the held-out records." if audited else ""
+    say(out, f"of several Eves the one who gains most.{informed}")
     say(
         out, "Gains are averages: what `bap microdata solve` says of a line tells which records still make her certain."
     )

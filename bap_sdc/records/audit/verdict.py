@@ -302,11 +302,9 @@ def _certain(one: Certainty, public: bool) -> str:
     if average and one.informed is not None:
         average += f", and {share(one.informed)} on held-out records if their shares are known"
     average += ". " if average else ""
+    settled = f"settles it for {share(one.before)} of the records without any release."
     if one.after == 0 and one.before > 0:
-        return (
-            f"{average}No released record makes {who} certain of a secret that was not certain before: what {who} "
-            f"knows settles it for {share(one.before)} of the records without any release."
-        )
+        return f"{average}No released record makes {who} certain of another secret: what {who} knows {settled}"
     if one.after == 0:
         before, after = map(share, one.surest)
         words = f"{average}No released record makes {who} certain of a secret"
@@ -317,7 +315,7 @@ def _certain(one: Certainty, public: bool) -> str:
     return (
         f"{average}{'Yet' if average else 'But'} in {share(one.after)} of the records the released one, with what "
         f"{who} knows, leaves one secret only: in the model that is certainty{right}. "
-        f"Before the release: {share(one.before)}."
+        f"What {who} knows {settled if one.before else 'settles none without a release.'}"
     )
 
 

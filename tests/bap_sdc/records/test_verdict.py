@@ -115,7 +115,7 @@ def test_a_release_that_gives_nothing_away_says_so_and_one_that_does_says_both()
 def test_who_is_certain_without_a_release_is_not_called_uncertain_with_one():
     frame = pd.DataFrame({"age": [0, 0, 1, 1], "ill": ["no", "yes", "yes", "yes"], "pay": [0, 1, 0, 1]})
     words = Study(frame, {"pay": "0-1"}, [Eve("ill", knows=["age"])]).solve(2).verdict().words()
-    assert any("certain before: what Eve knows settles it for 50% of the records without" in line for line in words)
+    assert any("another secret: what Eve knows settles it for 50% of the records without" in line for line in words)
     assert not any("surest belief" in line for line in words)
 
 

@@ -70,7 +70,7 @@ def test_the_commands_go_from_a_table_to_a_report(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     survey(30).to_csv("survey.csv", index=False)
     survey(20, 1).assign(age=40).to_csv("other.csv", index=False)
-    lines = re.findall(r"^    bap (microdata .*?)(?: +#.*)?$", TEXT, re.MULTILINE)
+    lines = re.findall(r"^    bap (microdata .*?)(?: +#.*)?$", TEXT.replace("\\\n", ""), re.MULTILINE)
     assert len(lines) == 7
     for line in lines:
         assert main(line.split()) == 0, line

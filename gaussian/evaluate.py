@@ -17,9 +17,10 @@ from functools import lru_cache
 
 from bap_lp.clock import check
 from bap_lp.model.risks import Risks
-from gaussian.eves import MinEve, separate
+from gaussian.eves import MinEve, betting_weights, separate
 from gaussian.laws.mean import mean_bob_law, mean_eve_law
 from gaussian.laws.median import median_bob_law, median_eve_law, statistic_kinks
+from gaussian.laws.median_max import median_support
 from gaussian.laws.noisy_full import FINAL, Effort, noisy_full_risk
 from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
 from gaussian.laws.smoothing import add_noise
@@ -30,6 +31,7 @@ from gaussian.optimum.cells import cell_law
 from gaussian.releases import NAMES, Full, GaussianRelease, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 
 Estimate = tuple[float, float]
+_HIDING = 1e18  # noise that is so much larger than the data changes no digit of the risks of the null release
 
 
 def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort = FINAL) -> Risks:
@@ -69,7 +71,8 @@ def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -
     form = standard_form(model, eve)
     match release:
         case NoisyFull(sigma=sigma) | NoisyMean(sigma=sigma) | NoisyMedian(sigma=sigma):
-            release = type(release)(sigma / form.scale)
+            noise = sigma / form.scale
+            release = Null() if noise > _HIDING * (1 + form.model.xbar_sd) else type(release)(noise)
         case OneBit(tau=tau, cut=cut):
             t = float(form.model.bit_threshold(tau) if cut is None else form.there(cut))
             release = OneBit(tau, t if math.isfinite(t) else None)
@@ -156,7 +159,8 @@ def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
 
 @lru_cache(maxsize=1024)
 def _noisy_median_bob(model: GaussianModel, sigma: float) -> Estimate:
-    return _statistic_risk(median_bob_law(model), sigma, [])
+    c, width = model.bob_threshold, median_support(model.n)
+    return _statistic_risk(median_bob_law(model), sigma, [c - width, c, c + width])
 
 
 def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effort) -> Estimate:
@@ -180,7 +184,9 @@ def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effor
         case NoisyMedian(sigma=sigma):
             return _statistic_risk(median_eve_law(model, eve), sigma, statistic_kinks(model, eve, median=True))
         case NoisyFull(sigma=sigma) if model.n > 1 and isinstance(eve, (MaxEve, BothEves)):
-            return (0.0, 0.0) if sigma == 0 else noisy_full_risk(model, eve, sigma, effort)
+            # taking y for x fails only if some x_i is within |sigma Z_i| of c, with a probability below n sigma
+            most = model.n * sigma * float(betting_weights(eve).max())
+            return (0.0, most) if most < ROUNDING else noisy_full_risk(model, eve, sigma, effort)
         case NoisyFull() if model.n > 1:
             raise ValueError(f"eve = {eve} must test the mean or the maximum for the noisy full release")
         case NoisyFull() | NoisyMean():

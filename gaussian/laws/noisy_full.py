@@ -133,15 +133,15 @@ def noisy_full_risk(model: GaussianModel, eve: MaxEve | BothEves, sigma: float, 
     null = float(mean_eve_law(model, eve).mass.min())  # no release leaves her more than no release does
     if effort.product and model.n in PRODUCT_COUNTS:
         fine, coarse = (_product_risk(model, eve, sigma, counts, effort) for counts in PRODUCT_COUNTS[model.n])
-        return min(fine, null), abs(fine - coarse) + _FLOOR
+        return min(max(fine, 0.0), null), abs(fine - coarse) + _FLOOR
     residuals = sobol_residuals(model.n, effort.sobol_points(model.n), effort.replicates)
     weight = np.full(residuals.shape[:2], 1 / residuals.shape[1])
     means = _average(model, eve, sigma, residuals, weight, effort)
     if effort.replicates == 1:
-        return min(float(means[0]), null), math.nan
+        return min(max(float(means[0]), 0.0), null), math.nan
     quantile = float(stdtrit(effort.replicates - 1, 1 - (1 - LEVEL) / 2))
     spread = quantile * float(means.std(ddof=1)) / math.sqrt(effort.replicates)
-    return min(float(means.mean()), null), spread + _FLOOR
+    return min(max(float(means.mean()), 0.0), null), spread + _FLOOR
 
 
 def _product_risk(

@@ -44,15 +44,14 @@ def _wide(law: Piecewise, sigma: float) -> Function:
 def _narrow(law: Piecewise, sigma: float, kinks: Array) -> Function:
     fine = np.diff(law.breaks) < 2 * sigma
     cuts = np.union1d(kinks, law.breaks[:-1][fine])
-    offsets = sigma * np.linspace(-REACH, REACH, 11)
+    window = np.linspace(-REACH, REACH, 11)
 
     def part_values(eta: Array) -> Array:
-        window = eta[:, None] + offsets
-        inside = np.clip(np.broadcast_to(cuts, (eta.size, cuts.size)), window[:, :1], window[:, -1:])
-        edges = np.sort(np.concatenate([window, inside], axis=1), axis=1)
-        x, w = gauss_nodes(edges[:, :-1], edges[:, 1:], 12)
-        weights = w * normal_density(x - eta[:, None, None], sigma)
-        return np.sum(law(x) * weights, axis=(2, 3))
+        # in units of sigma about eta: where sigma is far below eta, eta + sigma z has no digits of z
+        inside = np.clip(cuts - eta[:, None], -REACH * sigma, REACH * sigma) / sigma
+        edges = np.sort(np.concatenate([np.broadcast_to(window, (eta.size, window.size)), inside], axis=1), axis=1)
+        z, w = gauss_nodes(edges[:, :-1], edges[:, 1:], 12)
+        return np.sum(law(eta[:, None, None] + sigma * z) * w * normal_density(z, 1.0), axis=(2, 3))
 
     def smoothed(eta: Array) -> Array:
         chunks = np.array_split(eta, max(1, eta.size * (cuts.size + 11) * 12 // _CHUNK))

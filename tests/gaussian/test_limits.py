@@ -35,27 +35,17 @@ CASES = [(m, e) for k, m in enumerate(MODELS) for e in EVES[k % 2 :: 2]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "eve"), CASES)
-def test_little_noise_gives_the_exact_statistic_and_much_noise_gives_the_null_release(model, eve):
+@pytest.mark.parametrize(("model", "eve"), [*CASES, (GaussianModel(5, 1e6, 0.0), MaxEve(30.0))])
+@pytest.mark.parametrize("family", [NoisyMean, NoisyMedian, NoisyFull])
+def test_little_noise_gives_the_exact_statistic_and_much_noise_gives_the_null_release(model, eve, family):
+    exact, *near, far, hidden = (risks(model, eve, family(s), SEARCH) for s in (0.0, 1e-300, 1e-12, 1e15, 1e300))
     null = risks(model, eve, Null())
-    for family in (NoisyMean, NoisyMedian):
-        exact, near, far = (risks(model, eve, family(s)) for s in (0.0, 1e-7, 1e6))
-        assert near.bob == pytest.approx(exact.bob, abs=1e-7)
-        assert near.eve == pytest.approx(exact.eve, abs=1e-6)
-        assert far.bob == pytest.approx(null.bob, abs=1e-5)
-        assert far.eve == pytest.approx(null.eve, abs=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("model", "eve"), CASES)
-def test_noisy_full_runs_from_full_to_null(model, eve):
-    full, null = risks(model, eve, Full()), risks(model, eve, Null())
-    start = risks(model, eve, NoisyFull(0.0))
-    assert (start.bob, start.eve) == (full.bob, 0.0)
-    assert risks(model, eve, NoisyFull(1e-4), SEARCH).eve == pytest.approx(0.0, abs=1e-3)
-    end = risks(model, eve, NoisyFull(300.0), SEARCH)
-    assert end.bob == pytest.approx(null.bob, abs=0.02)
-    assert end.eve == pytest.approx(null.eve, abs=1e-4)
+    for found, limit in [(near[0], exact), (near[1], exact), (far, null)]:
+        assert found.bob == pytest.approx(limit.bob, abs=1e-8 if found is far else 1e-11)
+        assert found.eve == pytest.approx(limit.eve, abs=1e-8 if found is far else 1e-11)
+    assert (hidden.bob, hidden.eve) == (null.bob, null.eve)
+    if family is NoisyFull:
+        assert (exact.bob, exact.eve) == (risks(model, eve, Full()).bob, 0.0)
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from functools import lru_cache
 from bap_lp.clock import check
 from bap_lp.model.risks import Risks
 from gaussian.eves import MinEve, betting_weights, separate
-from gaussian.laws.mean import mean_bob_law, mean_eve_law
-from gaussian.laws.median import median_bob_law, median_eve_law, statistic_kinks
+from gaussian.laws.mean import eve_kinks, mean_bob_law, mean_eve_law
+from gaussian.laws.median import median_bob_law, median_eve_law, median_kinks
 from gaussian.laws.median_max import median_support
 from gaussian.laws.noisy_full import FINAL, Effort, noisy_full_risk
 from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
@@ -71,8 +71,7 @@ def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -
     form = standard_form(model, eve)
     match release:
         case NoisyFull(sigma=sigma) | NoisyMean(sigma=sigma) | NoisyMedian(sigma=sigma):
-            noise = sigma / form.scale
-            release = Null() if noise > _HIDING * (1 + form.model.xbar_sd) else type(release)(noise)
+            release = _simplest(form, type(release), sigma / form.scale)
         case OneBit(tau=tau, cut=cut):
             t = float(form.model.bit_threshold(tau) if cut is None else form.there(cut))
             release = OneBit(tau, t if math.isfinite(t) else None)
@@ -81,6 +80,18 @@ def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -
     if isinstance(release, OneBit):
         release = OneBit(1 - release.tau, None if release.cut is None else -release.cut)
     return reflected(form), release
+
+
+def _simplest(form: StandardForm, kind: type, sigma: float) -> GaussianRelease:
+    """The noisy release in the standard form, as a noisy mean or the null release if it tells both as much."""
+    n = form.model.n
+    if sigma > _HIDING * (1 + form.model.xbar_sd):
+        return Null()
+    # the mean of n noisy values is sufficient for theta and xbar
+    if kind is NoisyFull and (n == 1 or isinstance(form.eve, MeanEve)):
+        return NoisyMean(sigma / math.sqrt(n))
+    found: GaussianRelease = NoisyMean(sigma) if kind is NoisyMedian and n <= 2 else kind(sigma)
+    return found
 
 
 def calibrate(model: GaussianModel, eve: Eve) -> float:
@@ -127,11 +138,6 @@ def _harmless(model: GaussianModel, eve: Eve) -> bool:
     return isinstance(eve, BothEves) and (model.n == 1 or eve.mean_threshold >= eve.max_threshold)
 
 
-def mean_noise(model: GaussianModel, release: NoisyFull | NoisyMean) -> float:
-    """The standard deviation of the noise on xbar: the mean of n noisy values is sufficient for theta and xbar."""
-    return release.sigma / math.sqrt(model.n) if isinstance(release, NoisyFull) else release.sigma
-
-
 def bit_cut(model: GaussianModel, release: OneBit) -> float:
     """The t of the bit 1{xbar > t}."""
     return float(model.bit_threshold(release.tau)) if release.cut is None else release.cut
@@ -146,14 +152,14 @@ def _bob(model: GaussianModel, release: GaussianRelease) -> Estimate:
         case OneBit():
             bob, error = bit_risk(mean_bob_law(model), bit_cut(model, release))
             return float(bob), error
-        case NoisyMedian(sigma=sigma) if model.n > 2:
+        case NoisyMedian(sigma=sigma):
             return _noisy_median_bob(model, sigma)
         case Full():
             noise = sampling
-        case NoisyMedian(sigma=sigma):
+        case NoisyFull(sigma=sigma):
+            noise = math.hypot(sampling, sigma / math.sqrt(model.n))
+        case NoisyMean(sigma=sigma):
             noise = math.hypot(sampling, sigma)
-        case _:
-            noise = math.hypot(sampling, mean_noise(model, release))
     return float(gaussian_pair_risk(model.bob_threshold, model.prior_sd, noise, model.bob_loss)), size
 
 
@@ -173,25 +179,21 @@ def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effor
         case OneBit():
             value, error = bit_risk(mean_eve_law(model, eve), bit_cut(model, release))
             return float(value), error
-        case NoisyFull() | NoisyMean() if isinstance(eve, MeanEve):
-            noise, size = mean_noise(model, release), OWEN_ERROR * max(1.0, *eve.loss)
-            return float(gaussian_pair_risk(eve.threshold, model.xbar_sd, noise, eve.loss)), size
-        case NoisyFull() | NoisyMedian() if not isinstance(eve, (MeanEve, MaxEve, BothEves)) and model.n > 2:
-            raise ValueError(
-                f"eve = {eve} must test the mean, the maximum, the minimum or both mean and maximum for the "
-                f"{NAMES[type(release)]} release: her risk under it is not computed"
-            )
-        case NoisyMedian(sigma=sigma):
-            return _statistic_risk(median_eve_law(model, eve), sigma, statistic_kinks(model, eve, median=True))
-        case NoisyFull(sigma=sigma) if model.n > 1 and isinstance(eve, (MaxEve, BothEves)):
+        case NoisyMean(sigma=sigma) if isinstance(eve, MeanEve):
+            size = OWEN_ERROR * max(1.0, *eve.loss)
+            return float(gaussian_pair_risk(eve.threshold, model.xbar_sd, sigma, eve.loss)), size
+        case NoisyMean(sigma=sigma):
+            return _statistic_risk(mean_eve_law(model, eve), sigma, eve_kinks(model.n, eve))
+        case NoisyMedian(sigma=sigma) if isinstance(eve, (MeanEve, MaxEve, BothEves)):
+            return _statistic_risk(median_eve_law(model, eve), sigma, median_kinks(model, eve))
+        case NoisyFull(sigma=sigma) if isinstance(eve, (MaxEve, BothEves)):
             # taking y for x fails only if some x_i is within |sigma Z_i| of c, with a probability below n sigma
             most = model.n * sigma * float(betting_weights(eve).max())
             return (0.0, most) if most < ROUNDING else noisy_full_risk(model, eve, sigma, effort)
-        case NoisyFull() if model.n > 1:
-            raise ValueError(f"eve = {eve} must test the mean or the maximum for the noisy full release")
-        case NoisyFull() | NoisyMean():
-            kinks = statistic_kinks(model, eve, median=False)
-            return _statistic_risk(mean_eve_law(model, eve), mean_noise(model, release), kinks)
+    raise ValueError(
+        f"eve = {eve} must test the mean, the maximum, the minimum or both mean and maximum for the "
+        f"{NAMES[type(release)]} release: her risk under it is not computed"
+    )
 
 
 def _statistic_risk(law: Piecewise, sigma: float, kinks: list[float]) -> Estimate:

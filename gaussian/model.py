@@ -38,6 +38,9 @@ from gaussian.eves import (
     optional,
 )
 
+_MOST = 10**15  # observations: floats tell all of these numbers apart
+_WIDEST = 1e100  # squares of larger ratios of standard deviations are no floats
+
 __all__ = ["BothEves", "Eve", "GaussianModel", "MaxEve", "MeanEve", "StandardForm", "reflected", "standard_form"]
 
 
@@ -54,8 +57,8 @@ class GaussianModel(ShortRepr):
         bob_loss: what Bob loses by a miss and by a false alarm.
 
     Raises:
-        ValueError: n is not a positive integer, a standard deviation or a loss is not positive, or a number is not
-            finite.
+        ValueError: n is not a positive integer up to 10^15, a standard deviation or a loss is not positive, a number is
+            not finite, or one standard deviation is more than 10^100 times the other.
 
     >>> GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0).bob_prior
     0.5
@@ -77,6 +80,13 @@ class GaussianModel(ShortRepr):
         object.__setattr__(self, "prior_mean", _checks.real("prior_mean", self.prior_mean))
         object.__setattr__(self, "noise_sd", _checks.positive("noise_sd", self.noise_sd))
         object.__setattr__(self, "bob_loss", _checks.loss_pair("bob_loss", self.bob_loss))
+        if self.n > _MOST:
+            raise ValueError(f"n = {self.n} must be at most {_MOST}")
+        if not 1 / _WIDEST <= self.prior_sd / self.noise_sd <= _WIDEST:
+            raise ValueError(
+                f"prior_sd = {self.prior_sd} must be between {1 / _WIDEST:g} and {_WIDEST:g} times "
+                f"noise_sd = {self.noise_sd}"
+            )
 
     @property
     def xbar_sd(self) -> float:

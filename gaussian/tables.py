@@ -16,11 +16,10 @@ from bap_lp.model.display import Grid, Tabular
 from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
-from gaussian.evaluate import calibrate, mean_noise, risks
+from gaussian.evaluate import calibrate, risks
 from gaussian.eves import MinEve
 from gaussian.laws.mean import mean_bob_law, mean_eve_law
 from gaussian.laws.noisy_full import CURVE, Effort
-from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
 from gaussian.numerics.masses import bit_risk
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
@@ -212,16 +211,9 @@ def curve(
     values = np.atleast_1d(np.asarray(parameters, dtype=float))
     for value in values:
         family(float(value))
-    form = standard_form(model, eve)
     if family is OneBit:
+        form = standard_form(model, eve)
         return _bit_curve(form, values, form.model.bit_threshold(values))
-    if isinstance(form.eve, MeanEve) and family in (NoisyFull, NoisyMean):
-        plain, asked = form.model, form.eve
-        noise = values / form.scale * mean_noise(plain, family(1.0))
-        bob = gaussian_pair_risk(plain.bob_threshold, plain.prior_sd, np.hypot(noise, plain.n**-0.5), plain.bob_loss)
-        found = gaussian_pair_risk(asked.threshold, plain.xbar_sd, noise, asked.loss)
-        sizes = [OWEN_ERROR * max(1.0, *loss) for loss in (plain.bob_loss, asked.loss)]
-        return Curve(family, values, bob, found, *[np.full_like(bob, size) for size in sizes])
     each = [risks(model, eve, family(float(value)), effort) for value in values]
     columns = [[float(getattr(r, name)) for r in each] for name in ("bob", "eve", "bob_error", "eve_error")]
     return Curve(family, values, *[np.array(column) for column in columns])

@@ -26,7 +26,7 @@ from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import separate
-from gaussian.laws.mean import mean_bob_law, mean_eve_law
+from gaussian.laws.mean import REACH, mean_bob_law, mean_eve_law
 from gaussian.laws.noisy_full import FINAL, SEARCH
 from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
 from gaussian.numerics.masses import bit_risk
@@ -154,8 +154,9 @@ def _ties(law: Piecewise) -> Array:
     found = []
     for i, j in combinations(range(len(law.coef)), 2):
         pair = law.select([i, j])
-        # The differences of the masses are antiderivatives of degree 12: they are fitted anew.
-        gaps = fit(partial(_gaps, pair), law.breaks, 1e-15)
+        # The differences of the masses are antiderivatives of degree 12: they are fitted anew, to their rounding.
+        spread = np.ptp(law.breaks) / (2 * REACH)
+        gaps = fit(partial(_gaps, pair), law.breaks, 1e-15 * max(1.0, spread) * max(1.0, law.mass.max()))
         found += [gaps.roots([1.0, 0.0]), gaps.roots([0.0, 1.0])]
     return np.concatenate(found)
 
@@ -204,7 +205,8 @@ def _stationary(laws: Sequence[tuple[float, Piecewise]], edges: Array) -> Array:
     found = []
     breaks = np.concatenate([law.breaks for _, law in laws])
     # the slope has a rounding error of about 1e-16 times the weights: a smaller tolerance cannot be reached
-    tolerance = 1e-15 * max(1.0, sum(abs(weight) for weight, _ in laws[1:]))
+    tolerance = 1e-15 * max(1.0, sum(abs(weight) * max(1.0, law.mass.max()) for weight, law in laws[1:]))
+    tolerance *= max(1.0, laws[0][1].mass.max())
     for low, high in pairwise(edges):
         sides = []
         for weight, law in laws:

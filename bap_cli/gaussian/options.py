@@ -97,7 +97,10 @@ def about_a_model(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(asked(**{name: given.pop(name) for name in shared}), **given)
+        try:
+            command(asked(**{name: given.pop(name) for name in shared}), **given)
+        except (FloatingPointError, OverflowError) as error:
+            raise ValueError(f"these parameters are too extreme to compute with floats: {error}") from error
 
     run.__signature__ = Signature([*shared.values(), *own])  # type: ignore[attr-defined]
     run.__annotations__ = {option.name: option.annotation for option in (*shared.values(), *own)}

@@ -81,7 +81,7 @@ def _checked(law: DataLaw, expected: Array, left: Array, most: Array, beyond: fl
     missed = np.abs(np.append(totals[0] - 1, totals[1 : 1 + b] - expected)) + np.append(0.0, left)
     if abs(totals[0] + beyond - 1) > _OFF + beyond / 2:
         rule = (
-            f"cannot be integrated over the data: its densities sum to {totals[0]:.6g}, not 1, as with mass next to an "
+            f"cannot be integrated over the data: its densities sum to {totals[0]:.9g}, not 1, as with mass next to an "
             "infinite density or far out; use discretise.sample"
         )
         raise InputError("likelihood", None, rule)

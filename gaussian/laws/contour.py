@@ -29,7 +29,7 @@ _BEND = 0.3
 _STRETCH = 1.5
 # Length and points of the path. For few observations the integrand decays slowly, like |p|^-n. Tuned against 40-digit
 # arithmetic: the error is at most 2e-15 (1 + |log P|) for every n from 3 to 10,000.
-_PATHS = {8: (5.6, 110), 10**9: (4.0, 52)}
+_PATHS = {8: (5.6, 110), math.inf: (4.0, 52)}
 _NEWTON_STEPS = 14
 
 

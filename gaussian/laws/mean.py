@@ -87,10 +87,10 @@ def mean_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
     reach = REACH * model.xbar_sd
 
     def cells(x: Array) -> Array:
-        weights = betting_weights(eve).reshape(-1, *[1] * np.ndim(x))
-        return weights * (normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x))
+        return normal_density(x, model.xbar_sd) * eve_cells(model.n, eve, x)
 
-    return fit(cells, panel_edges(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, eve_kinks(model.n, eve)), LAW_TOL)
+    return law.scaled(betting_weights(eve))
 
 
 @lru_cache(maxsize=256)
@@ -100,10 +100,8 @@ def mean_bob_law(model: GaussianModel) -> Piecewise:
     slope = model.n * model.posterior_sd
 
     def cells(x: Array) -> Array:
-        density = normal_density(x, model.xbar_sd)
-        miss, alarm = model.bob_loss
-        return np.stack([alarm * density * model.bob_doubt(x), miss * density * model.bob_posterior(x)])
+        return normal_density(x, model.xbar_sd) * np.stack([model.bob_doubt(x), model.bob_posterior(x)])
 
     centre = model.bob_cut
     edges = [centre + step / slope for step in (-8.0, -2.0, 0.0, 2.0, 8.0)]
-    return fit(cells, panel_edges(-reach, reach, 16, edges), LAW_TOL)
+    return fit(cells, panel_edges(-reach, reach, 16, edges), LAW_TOL).scaled(model.bob_loss[::-1])

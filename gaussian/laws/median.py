@@ -19,7 +19,7 @@ import numpy as np
 
 from gaussian.arrays import Array
 from gaussian.eves import betting_weights
-from gaussian.laws.mean import REACH, eve_kinks, mean_bob_law, mean_eve_law, normal_density, panel_edges
+from gaussian.laws.mean import REACH, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.laws.median_max import median_below, median_support, wings
 from gaussian.laws.median_mean import deviation_density, deviation_support, median_mean_above
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
@@ -76,30 +76,19 @@ def median_kinks(model: GaussianModel, eve: Eve) -> list[float]:
 @lru_cache(maxsize=128)
 def median_bob_law(model: GaussianModel) -> Piecewise:
     """The joint law of Bob's cells (theta <= c_B, theta > c_B) and the median."""
-    if model.n <= 2:
-        return mean_bob_law(model)
     c = model.bob_threshold
 
     def cells(m: Array) -> Array:
-        parts = [_over_theta(model, m, math.inf, low, high) for low, high in ((-math.inf, c), (c, math.inf))]
-        miss, alarm = model.bob_loss
-        return np.stack([alarm * parts[0], miss * parts[1]])
+        return np.stack([_over_theta(model, m, math.inf, *side) for side in ((-math.inf, c), (c, math.inf))])
 
     reach, width = _reach(model), median_support(model.n)
-    law = fit(cells, panel_edges(-reach, reach, 16, [c - width, c, c + width]), _TOL)
+    law = fit(cells, panel_edges(-reach, reach, 16, [c - width, c, c + width]), _TOL).scaled(model.bob_loss[::-1])
     return _checked(law, mean_bob_law(model))
 
 
 @lru_cache(maxsize=128)
 def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
     """The joint law of Eve's cells, in the order of mean.eve_cells, and the median."""
-    if model.n <= 2:
-        return mean_eve_law(model, eve)
-
-    weights = betting_weights(eve)[:, None]
-
-    def weighted(m: Array) -> Array:
-        return weights * cells(m)
 
     def cells(m: Array) -> Array:
         if isinstance(eve, MeanEve):
@@ -118,15 +107,10 @@ def median_eve_law(model: GaussianModel, eve: Eve) -> Piecewise:
         return np.stack([zero, low - zero, ten, high - ten])
 
     reach = _reach(model)
-    law = fit(weighted, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
-    return _checked(law, mean_eve_law(model, eve))
+    law = fit(cells, panel_edges(-reach, reach, 16, median_kinks(model, eve)), _TOL)
+    return _checked(law.scaled(betting_weights(eve)), mean_eve_law(model, eve))
 
 
 def _checked(law: Piecewise, exact: Piecewise) -> Piecewise:
     """The law, its error increased by the largest defect of a mass."""
     return Piecewise(law.breaks, law.coef, law.error + float(np.abs(law.mass - exact.mass).max()))
-
-
-def statistic_kinks(model: GaussianModel, eve: Eve, median: bool) -> list[float]:
-    """Where the law of the released statistic is not smooth."""
-    return median_kinks(model, eve) if median and model.n > 2 else eve_kinks(model.n, eve)

@@ -128,7 +128,7 @@ class OrderLaw(TwoTails):
         return low, high
 
     def checked(self) -> OrderLaw:
-        """The law itself, if Xbar + (T_k - Xbar) is the k-th smallest of n independent values; else ArithmeticError."""
+        """The law itself, if Xbar + (T_k - Xbar) is the k-th smallest of n values; otherwise FloatingPointError."""
         n, k = self.n, self.k
         for c in (self.centre - 1 / math.sqrt(n), self.centre, self.centre + 1 / math.sqrt(n)):
             ends = np.union1d(np.linspace(-8.6, 8.6, 33) / math.sqrt(n), [c, c - self.centre])
@@ -136,7 +136,7 @@ class OrderLaw(TwoTails):
             density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
             defect = abs(float((weight * density * self.cdf(c - x)).sum()) - float(bdtrc(k - 1, n, ndtr(c))))
             if not defect <= _IDENTITY_TOL:
-                raise ArithmeticError(
+                raise FloatingPointError(
                     f"n = {n} gives a law of the {k}-th smallest value that misses P(value <= {c:.6g}) by {defect:.1e}"
                 )
         return self

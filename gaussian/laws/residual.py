@@ -150,7 +150,7 @@ class ResidualLaw(TwoTails):
         return out
 
     def checked(self) -> ResidualLaw:
-        """The law itself, if the maximum Xbar + D has the distribution Phi^n; otherwise ArithmeticError."""
+        """The law itself, if the maximum Xbar + D has the distribution Phi^n; otherwise FloatingPointError."""
         n = self.n
         for level in (1e-9, 0.01, 0.3, 0.7, 0.99, 1 - 1e-9):
             c = float(ndtri(level ** (1 / n)))
@@ -160,7 +160,7 @@ class ResidualLaw(TwoTails):
             found = float(np.sum(weight * density * self.cdf(c - x)))
             defect = abs(found - math.exp(n * float(log_ndtr(c))))
             if not defect <= _IDENTITY_TOL:
-                raise ArithmeticError(
+                raise FloatingPointError(
                     f"n = {n} gives a law of max - mean that misses P(max <= {c:.6g}) by {defect:.1e}, more than "
                     f"{_IDENTITY_TOL:.0e}: nothing computed from it would be proved"
                 )

@@ -62,7 +62,8 @@ class Piecewise:
         from scipy.interpolate import PPoly
 
         width = np.diff(self.breaks)
-        scale = width[:, None] ** np.arange(DEGREE, -1, -1)
+        with np.errstate(over="raise"):
+            scale = width[:, None] ** np.arange(DEGREE, -1, -1)
         power = np.einsum("dc,kpc->pkd", _TO_POWER, self.coef) / scale[:, None, :]
         return PPoly(np.moveaxis(power, 2, 0), self.breaks, extrapolate=False)
 
@@ -92,6 +93,11 @@ class Piecewise:
     def select(self, components: Iterable[int]) -> Piecewise:
         """Some of the components."""
         return Piecewise(self.breaks, self.coef[list(components)], self.error)
+
+    def scaled(self, weights: ArrayLike) -> Piecewise:
+        """Each component times its weight."""
+        factors = np.asarray(weights, dtype=float)
+        return Piecewise(self.breaks, self.coef * factors[:, None, None], self.error * float(factors.max()))
 
     def __repr__(self) -> str:
         count, panels, _ = self.coef.shape
@@ -157,7 +163,7 @@ def fit(function: Function, breaks: ArrayLike, tol: float) -> Piecewise:
         middle = (left + right) / 2
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
     else:
-        raise ArithmeticError(f"no piecewise polynomial within {tol} on {_MAX_PANELS} panels near {left[0]}")
+        raise FloatingPointError(f"no piecewise polynomial within {tol} on {_MAX_PANELS} panels near {left[0]}")
     order = np.argsort(np.concatenate([d[0] for d in done]))
     ends = np.concatenate([d[1] for d in done])[order]
     all_coef = np.concatenate([d[2] for d in done], axis=1)[:, order]

@@ -221,3 +221,8 @@ def test_the_rule_is_played_on_simulated_samples(capsys: pytest.CaptureFixture[s
     assert "on 1000 simulated samples: R_A = " in capsys.readouterr().out
     assert main(["gaussian", "optimum", "--eve", "max", "--simulate", "0"]) == 2
     assert capsys.readouterr().err == "bap: --simulate = 0 must be between 1 and 100000000\n"
+
+
+def test_parameters_that_floats_cannot_resolve_are_the_users_to_change(capsys):
+    assert main(["gaussian", "optimum", "--eve", "mean", "--prior-sd", "1e90"]) == 2
+    assert "too extreme to compute with floats" in capsys.readouterr().err

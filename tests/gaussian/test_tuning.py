@@ -124,3 +124,9 @@ def test_the_one_bit_optimum_beats_a_grid_at_a_very_large_lam():
     model, eve, lam = GaussianModel(8, 11.92, -2.38), BothEves(15.36, 16.36), 1e5
     best = optimise(model, eve, OneBit, lam=lam)
     assert best.alice <= curve(model, eve, OneBit, np.linspace(0, 1, 41)).alice(lam).min() + 1e-9 * lam
+
+
+@pytest.mark.parametrize("model", [GaussianModel(5, 1e9, 0.0), GaussianModel(5, bob_loss=(1e300, 1.0))], ids=str)
+def test_a_wide_prior_or_a_large_loss_does_not_keep_the_best_bit_from_being_found(model):
+    best = optimise(model, MeanEve(0.5, loss=(1e12, 1.0)), OneBit, lam=1.0)
+    assert best.alice <= min(risks(model, MeanEve(0.5), release).bob for release in (Null(), OneBit(0.5)))

@@ -23,13 +23,13 @@ from gaussian import (
 )
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.0, 2.5, True, math.nan, "5", None])
-def test_n_must_be_a_positive_integer(n):
+@pytest.mark.parametrize("n", [0, -1, 2.0, 2.5, True, math.nan, "5", None, 10**16])
+def test_n_must_be_a_positive_integer_that_floats_can_tell(n):
     with pytest.raises(ValueError, match=r"^n = .* must be"):
         GaussianModel(n, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, True, "1", None, 1j])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, True, "1", None, 1j, 1e-101, 1e101])
 def test_prior_sd_must_be_positive(value):
     with pytest.raises(ValueError, match=r"^prior_sd = .* must be"):
         GaussianModel(5, value, 0.0)

@@ -14,7 +14,7 @@ from gaussian_cases import draw_data
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from bap_lp import InputError
+from bap_lp import InputError, Problem, solve
 from discretise import bracket, from_arviz, model, sample, zero_one
 from discretise.monte_carlo import confidence
 from discretise.monte_carlo.confidence import bernstein_terms, largest_mean
@@ -76,31 +76,6 @@ def test_more_posterior_draws_raise_the_lower_end() -> None:
     assert lows == sorted(lows)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dimension", [2, 3, 5])
-def test_a_normal_mean_in_several_dimensions_has_its_one_dimensional_optimum(dimension: int) -> None:
-    """theta ~ N(0, I), x ~ N(theta, I). Bob tests the sum of theta, Eve the sum of x: one dimension decides both."""
-    d = dimension
-
-    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array, Array]:
-        theta = rng.normal(size=(size, d))
-        x = theta + rng.normal(size=(size, d))
-        return theta.sum(axis=1), x, x.sum(axis=1)
-
-    drawn = sample(
-        simulator, 4000, zero_one(0.5), zero_one(1.0), eve_target=lambda x: x.sum(axis=1), **TEST,
-        posterior_loss=lambda s: chances(special.ndtr((s / 2 - 0.5) / math.sqrt(d / 2))),
-    )  # fmt: skip
-    line = model(
-        stats.norm(0, d**0.5), lambda t: stats.norm(t, d**0.5), zero_one(0.5), zero_one(1.0), **TEST, theta_cells=20
-    )
-    exact = bracket(line, 0.8)
-    found = bracket(drawn, 0.8, draws=20_000)
-    assert found.lower <= exact.upper
-    assert exact.lower <= found.upper
-    assert found.width < 0.04
-
-
 def test_a_logistic_regression_with_posterior_draws_contains_its_exact_optimum() -> None:
     """One slope on a grid of values: draws by weights on the grid, the optimum by sums over all 2^6 data sets."""
     slopes = np.linspace(-2, 2, 21)
@@ -124,8 +99,6 @@ def test_a_logistic_regression_with_posterior_draws_contains_its_exact_optimum()
     tables = np.array(np.meshgrid(*[[0.0, 1.0]] * 6)).reshape(6, -1).T
     joint = likelihoods(tables)
     p, above = joint.sum(axis=1), joint[:, slopes > 0].sum(axis=1) / joint.sum(axis=1)
-    from bap_lp import Problem, solve
-
     E = np.stack([tables[:, 5] == 1, tables[:, 5] == 0], axis=1).astype(float)
     exact = float(solve(Problem(p, chances(above), E), 0.5).value)
     drawn = sample(
@@ -134,34 +107,6 @@ def test_a_logistic_regression_with_posterior_draws_contains_its_exact_optimum()
     )  # fmt: skip
     found = bracket(drawn, 0.5, draws=12_000)
     assert found.lower <= exact <= found.upper
-
-
-def test_a_mixture_is_bracketed_by_its_simulator() -> None:
-    """theta from two clusters: B in closed form, against fine cells of the marginal of x."""
-    centres, spread = np.array([-1.0, 2.0]), 0.5
-
-    def simulator(rng: np.random.Generator, size: int) -> tuple[Array, Array]:
-        theta = rng.choice(centres, size, p=[0.7, 0.3]) + spread * rng.normal(size=size)
-        return theta, theta + rng.normal(size=size)
-
-    def posterior_loss(x: Array) -> Array:
-        var = spread**2 + 1
-        w = np.array([0.7, 0.3]) * stats.norm.pdf(x[:, None], centres, var**0.5)
-        mean = centres + spread**2 / var * (x[:, None] - centres)
-        above = special.ndtr(mean / (spread**2 / var) ** 0.5)
-        return chances((w * above).sum(axis=1) / w.sum(axis=1))
-
-    edges = np.unique(np.append(np.linspace(-8, 9, 3001), 1.0))
-    x = (edges[1:] + edges[:-1]) / 2
-    p = np.diff(0.7 * stats.norm.cdf(edges, -1, 1.25**0.5) + 0.3 * stats.norm.cdf(edges, 2, 1.25**0.5))
-    from bap_lp import Problem, solve
-
-    E = np.stack([x > 1, x <= 1], axis=1).astype(float)
-    value = float(solve(Problem(p / p.sum(), posterior_loss(x), E), 0.6).value)
-    drawn = sample(simulator, 4000, zero_one(0), zero_one(1), posterior_loss=posterior_loss, **TEST)
-    found = bracket(drawn, 0.6, draws=50_000)
-    assert found.lower <= value + 1e-5
-    assert value - 1e-5 <= found.upper
 
 
 def test_several_eves_have_targets_and_decisions_of_their_own() -> None:

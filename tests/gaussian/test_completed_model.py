@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.special import ndtr
 from scipy.stats import norm
 
-from bap_lp import InputError, solve
-from discretise import bracket, closed_form, grid, max_bracket
+from bap_lp import InputError
+from discretise import bracket, closed_form, max_bracket
 from gaussian import (
     BothEves,
     Eve,
@@ -137,59 +134,6 @@ def test_draws_that_share_no_code_confirm_both_ends(eve: Eve) -> None:
     assert bob - lam * eve_risk == pytest.approx(found.upper, abs=0.02)
     played = found.simulate(100_000)
     assert abs(played.alice(lam) - found.upper) <= 5 * played.alice_error(lam)
-
-
-@pytest.mark.parametrize("eve", [EVES[0], EVES[2], EVES[4], EVES[8]], ids=str)
-def test_linear_programs_on_grids_decrease_to_the_bracket(eve: Eve) -> None:
-    found = bracket(PLAIN, eve, 0.8)
-    program = solve(grid(PLAIN, eve, cells=60), 0.8, exact=False)
-    assert found.lower - 1e-9 <= float(program.value) <= found.upper + 2e-3
-
-
-def bayes(pi: float, loss: tuple[float, float]) -> float:
-    return min(loss[0] * pi, loss[1] * (1 - pi))
-
-
-@pytest.mark.parametrize("loss", [(1.0, 1.0), (3.0, 1.0), (0.5, 2.0)])
-@pytest.mark.parametrize("c", [0.0, 0.4, -1.3])
-def test_bobs_asymmetric_risks_agree_with_adaptive_quadrature(loss: tuple[float, float], c: float) -> None:
-    model = GaussianModel(3, 0.8, c, bob_loss=loss)
-    for noise, release in ((0.0, Full()), (0.7, NoisyMean(0.7))):
-        spread = math.hypot(model.xbar_sd, noise)
-        slope = model.prior_sd**2 / spread**2
-        left = model.prior_sd * math.sqrt(1 - slope)
-
-        def expected(y: float, spread: float = spread, slope: float = slope, left: float = left) -> float:
-            return float(norm.pdf(y, scale=spread)) * bayes(float(ndtr((slope * y - c) / left)), loss)
-
-        kink = (c + left * float(norm.ppf(loss[1] / sum(loss)))) / slope
-        ends = sorted((-9 * spread, min(max(kink, -9 * spread), 9 * spread), 9 * spread))
-        exact = sum(quad(expected, a, b, epsabs=1e-13)[0] for a, b in pairwise(ends))
-        assert risks(model, MeanEve(0.5), release).bob == pytest.approx(exact, abs=1e-11)
-    assert risks(model, MeanEve(0.5), Null()).bob == pytest.approx(bayes(model.bob_prior, loss), abs=1e-14)
-    # the median of three values tells less than the mean, and more than nothing
-    found = [risks(model, MeanEve(0.5), r).bob for r in (Full(), NoisyMedian(0.0), Null())]
-    assert found == sorted(found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", [(1.0, 1.0), (3.0, 1.0), (1.0, 4.0)])
-def test_an_asymmetric_eve_under_the_noisy_full_release_agrees_with_simulated_posteriors(
-    loss: tuple[float, float],
-) -> None:
-    model, eve, sigma = GaussianModel(2, 0.9, 0.0), MaxEve(0.8, loss=loss), 0.7
-    rng = np.random.default_rng(2)
-    theta = 0.9 * rng.standard_normal(100_000)
-    y = theta[:, None] + math.hypot(1, sigma) * rng.standard_normal((100_000, 2))
-    noise = 1 + sigma**2
-    v = 1 / (1 / 0.81 + 2 / noise)
-    z, w = np.polynomial.hermite_e.hermegauss(24)
-    inner = v * y.sum(1)[:, None] / noise + math.sqrt(v) * z
-    centre = (sigma**2 * inner[:, None, :] + y[:, :, None]) / noise
-    below = ndtr((0.8 - centre) / (sigma / math.sqrt(noise))).prod(1) @ (w / w.sum())
-    each = np.minimum(loss[0] * (1 - below), loss[1] * below)
-    found = risks(model, eve, NoisyFull(sigma))
-    assert abs(found.eve - each.mean()) <= 5 * each.std() / math.sqrt(len(each))
 
 
 def test_an_eve_on_the_minimum_is_the_reflected_eve_on_the_maximum() -> None:

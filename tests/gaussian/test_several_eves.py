@@ -24,7 +24,6 @@ from gaussian import (
     calibrate,
     eve_cells,
     eve_simulator,
-    optimise,
     risks,
 )
 
@@ -53,14 +52,6 @@ def test_separate_eves_lose_in_simulated_data_what_is_computed() -> None:
 def test_full_and_null_tie_at_the_calibrated_lambda_of_separate_eves() -> None:
     lam = calibrate(MODEL, TWO)
     assert risks(MODEL, TWO, Full()).alice(lam) == pytest.approx(risks(MODEL, TWO, Null()).alice(lam), rel=1e-12)
-
-
-@pytest.mark.parametrize("lam", [None, 0.3, 1.0])
-@pytest.mark.parametrize("eve", [TWO, GaussianEves((MeanEve(0.5), MeanEve(1.0))), GaussianEves((MinEve(0), MaxEve(1)))])
-def test_no_bit_on_a_grid_beats_the_best_one(eve: GaussianEves, lam: float | None) -> None:
-    best = optimise(MODEL, eve, OneBit, lam)
-    grid = [risks(MODEL, eve, OneBit(0.5, float(t))).alice(best.lam) for t in np.linspace(-4, 5, 91)]
-    assert best.alice <= min(*grid, risks(MODEL, eve, Null()).alice(best.lam)) + 1e-12
 
 
 def test_two_questions_that_the_mean_leaves_open_are_refused() -> None:

@@ -78,8 +78,17 @@ def test_the_risks_of_one_bit_agree_with_simulation(seed):
         assert ours == pytest.approx(drawn, abs=4.5 * np.sqrt(0.5 / DRAWS))
 
 
-@pytest.mark.parametrize(("n", "sigma", "c"), [(3, 0.4, 1.0), (5, 1.6, 2.0), (6, 0.9, 0.3), (2, 3.0, -0.5)])
-def test_the_noisy_full_release_against_the_maximum_agrees_with_simulation(n, sigma, c):
+@pytest.mark.parametrize(
+    ("n", "sigma", "c", "loss"),
+    [
+        (3, 0.4, 1.0, (1, 1)),
+        (5, 1.6, 2.0, (1, 1)),
+        (6, 0.9, 0.3, (3, 1)),
+        (2, 3.0, -0.5, (1, 4)),
+        (2, 0.7, 0.8, (3, 1)),
+    ],
+)
+def test_the_noisy_full_release_against_the_maximum_agrees_with_simulation(n, sigma, c, loss):
     model = GaussianModel(n, 1.1, 0.2)
     rng = np.random.default_rng(n)
     _, x = draw_data(model, rng, 24_000)
@@ -93,8 +102,8 @@ def test_the_noisy_full_release_against_the_maximum_agrees_with_simulation(n, si
     for i in range(n):
         below *= ndtr((c - (y[:, i, None] + sigma**2 * theta) / (1 + sigma**2)) / s)
     p = below @ w / w.sum()
-    each = np.minimum(p, 1 - p)
-    found = risks(model, MaxEve(c), NoisyFull(sigma))
+    each = np.minimum(loss[0] * (1 - p), loss[1] * p)
+    found = risks(model, MaxEve(c, loss), NoisyFull(sigma))
     assert found.eve == pytest.approx(each.mean(), abs=4.5 * each.std() / np.sqrt(len(each)) + found.eve_error)
 
 

@@ -7,7 +7,7 @@ import pytest
 from gaussian_cases import draw_data
 from numpy.polynomial import Polynomial
 
-from bap_lp import InputError, Mechanism, solve
+from bap_lp import InputError, Mechanism, evaluate, solve
 from bap_lp.questions.convex.quadratic import quadratic
 from discretise.squared_loss import brackets as squared_brackets
 from discretise.squared_loss.brackets import max_bracket
@@ -40,6 +40,7 @@ def test_against_the_mean_every_mechanism_has_the_same_risk(prior_sd: float) -> 
     for signals in (1, 2, 7):
         channel = rng.dirichlet(np.ones(signals), len(grid.problem.p))
         assert grid.real_risks(Mechanism(channel)).alice(grid.lam) == pytest.approx(r, abs=1e-12)
+        assert float(evaluate(grid.problem, Mechanism(channel)).alice(grid.lam)) == pytest.approx(r, abs=1e-12)
     assert quadratic(*squared_form(model, "mean"), grid.lam).value == pytest.approx(r, abs=1e-12)
     # on proportional grids the ties survive exactly: (k xbar - k g)^2 = lam (xbar - g)^2
     assert grid.bob_grid == pytest.approx(k * grid.eve_grid)

@@ -9,9 +9,10 @@ import pytest
 
 from bap_lp import InputError, Problem, solve
 from discretise import bracket, grid, grid_rule, refine
-from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, calibrate
+from gaussian import BothEves, Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MedianEve, RangeEve, calibrate
 from gaussian.paper import PAPER_MODEL as PAPER
 
+SKEWED = GaussianModel(4, 1.2, 0.3, bob_loss=(2.0, 1.0))
 CASES: list[tuple[GaussianModel, Eve, float | None]] = [
     (PAPER, MeanEve(0.5), None),
     (PAPER, MeanEve(0.1), 0.9),
@@ -22,6 +23,9 @@ CASES: list[tuple[GaussianModel, Eve, float | None]] = [
     (GaussianModel(1, 1.0, 0.5), MeanEve(-0.1), 1.0),
     (GaussianModel(9, 0.6, -0.3), BothEves(0.0, 0.9), 10.0),
     (GaussianModel(3, 4.0, 1.0), MeanEve(0.4), 0.7),
+    (SKEWED, BothEves(0.3, 1.5, (2.0, 1.0), (1.0, 1.5)), 0.8),
+    (SKEWED, MedianEve(0.2), 0.8),
+    (SKEWED, GaussianEves((MeanEve(0.1), RangeEve(2.0)), either=True), 0.8),
 ]
 
 

@@ -215,9 +215,8 @@ def optimum_command(
     if as_json:
         document = found.document()
         if played is not None:
-            error = played.alice_error(found.lam)
             risks = {"bob": played.bob, "eve": played.eve, "alice": played.alice(found.lam)}
-            document["simulation"] = {"size": played.size, **risks, "error": error}
+            document["simulation"] = {"size": played.size, **risks, "error": played.alice_error(found.lam)}
         print_json(document)
     else:
         notes = ["", *_proof(found)]

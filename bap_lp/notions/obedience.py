@@ -1,25 +1,20 @@
 """Obedience: a signal prescribes a decision to every agent, and all follow it, by a margin if one is asked for.
 
-margin m: at every signal sent Bob's decision is better than any other by m P(signal), and so is each Eve's. Number the
-decisions of all agents d, Bob's first, let L be their (weighted) losses and own(s,d) the decision prescribed at s to
-the agent of d. For all d != own(s,d)
-
-    sum_x p(x) (L(x,own(s,d)) - L(x,d) + m) q[x,s] <= 0,
-
-the rows of this notion, numbered by s, then d. An Eve who knows z has the losses k(z|x) E(x,j) there, and m k(z|x) in
-place of m: she prefers her decision by m times the probability of the signal and z. Without a margin these are the
-obedience rows of the paper's own program.
-
-beliefs: agent a acts on pi_a(x) and L_a(x,d) (see `model.beliefs`). If signal s prescribes own(s,a) to him, then for
-other d
+Agent a acts on pi_a(x) and L_a(x,d), with the weight w_a. If signal s prescribes own(s,a) to him, then for all other d
 
     sum_x pi_a(x) (w_a L_a(x,own(s,a)) - w_a L_a(x,d) + m) q[x,s] <= 0
 
-with the margin m, zero unless one is asked for: ties are broken for Alice. The rows are numbered by s, then a, then d.
-States that only an agent believes possible have entries too. States are merged if the ratios pi_a(x) / p(x) and the
-losses are equal: then their entries are multiples. Nobody has to demand this condition. It belongs to every problem in
-which an agent's prior or loss is not Alice's. One signal per tuple of decisions is then enough, and needed: signals of
-one tuple may be pooled, those of one decision not.
+with the margin m: his decision is better than any other by m times the probability that he gives the signal. The rows
+are numbered by s, then a, then d.
+
+margin: all agents share Alice's prior and count, and all Bobs are one agent, the first. An Eve who knows z acts on
+p(x) k(z|x). With m = 0 these are the obedience rows of the paper's own program.
+
+beliefs: agents act on their own beliefs (see `model.beliefs`), and m is zero unless a margin is asked for: ties are
+broken for Alice. States that only an agent believes possible have entries too. States are merged if the ratios
+pi_a(x) / p(x) and the losses are equal: then their entries are multiples. Nobody has to demand this condition. It
+belongs to every problem in which an agent's prior or loss is not Alice's. One signal per tuple of decisions is then
+enough, and needed: signals of one tuple may be pooled, those of one decision not.
 """
 
 from __future__ import annotations
@@ -44,22 +39,55 @@ class Obeyed(Notion):
     """Signals prescribe decisions, and a row of every other one says what it would gain: sum_x gains q[x,s] <= 0."""
 
     tuples = True
+    margin: Any
+
+    def agents(self, arrays: Arrays) -> list[tuple[Array, Array]]:
+        """What every agent acts on: pi(x) and pi(x) w L(x,d)."""
+        raise NotImplementedError
+
+    def told(self, signals: Signals) -> tuple[Array, ...]:
+        """The decision of every Bob at every signal."""
+        return (signals.bob,)
+
+    def disobeyed(self, agent: int) -> str:
+        raise NotImplementedError
+
+    def at(self, margin: Any) -> Obeyed:
+        raise NotImplementedError
 
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        raise NotImplementedError
-
-    def disobeyed(self, decider: int) -> str:
-        raise NotImplementedError
+        """The signal, the agent and the entries of every row."""
+        assert signals.eve is not None
+        told = [*self.told(signals), *(signals.eve - np.array([g.start for g in arrays.groups])).T]
+        signal, agent, gains = [], [], []
+        for a, ((mass, act), own) in enumerate(zip(self.agents(arrays), told, strict=True)):
+            s, d = np.nonzero(own[:, None] != np.arange(act.shape[1]))
+            more = act[:, own[s]] - act[:, d]
+            signal.append(s)
+            agent.append(np.full(len(s), a))
+            gains.append(more + self.margin * mass[:, None] if self.margin else more)
+        order = np.argsort(np.concatenate(signal), kind="stable")  # by s, then a, then d
+        return np.concatenate(signal)[order], np.concatenate(agent)[order], np.hstack(gains)[:, order]
 
     def broken(self, sent: SentSignals) -> str:
-        s, d, gains = self.gains(sent.arrays, sent.signals)
+        s, a, gains = self.gains(sent.arrays, sent.signals)
         wrong = np.flatnonzero((gains * sent.q[:, s]).sum(axis=0) > 0)
-        return f"at signal {s[wrong[0]]} {self.disobeyed(int(d[wrong[0]]))}" if len(wrong) else ""
+        return f"at signal {s[wrong[0]]} {self.disobeyed(int(a[wrong[0]]))}" if len(wrong) else ""
 
     def lower(self, program: Lowering) -> None:
         s, _, gains = self.gains(program.arrays, program.signals)
         x, k = np.nonzero(gains != 0)
         program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
+
+    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+        return [Part("margin", self.margin, -1, EXACT.zero, self.at)]
+
+    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
+        """R_A falls by sum w[s,a,d] P_a(s) per unit of the margin; P_a(s): how probable agent a finds the signal."""
+        s, a, _ = self.gains(sent.arrays, sent.signals)
+        w, masses = dual.weights[self.name], np.stack([mass.dot(sent.q) for mass, _ in self.agents(sent.arrays)])
+        used = np.flatnonzero(w != 0)
+        return {"margin": EXACT.zero + (w[used] * masses[a[used], s[used]]).sum()}
 
 
 class Margin(Obeyed):
@@ -81,51 +109,34 @@ class Margin(Obeyed):
     @classmethod
     def obeyed(cls, margin: Any, problem: Problem) -> Margin:
         """Everybody does as he is told, and prefers it by a margin, which may be zero."""
-        views = ((problem.view_name(*view), g) for view, g in zip(problem.eve_views, problem.eve_groups, strict=True))
-        names = ["Bob"] * problem.shape[1] + [name for name, g in views for _ in range(g.stop - g.start)]
+        names = ["Bob", *(problem.view_name(*view) for view in problem.eve_views)]
         return cls(margin, names, problem.eve_shares is None)  # states with the same losses may differ in k(z|x)
 
     @classmethod
     def sentence(cls, value: Any, problem: Problem) -> str:
         return f"At every message each decision is better than any other by at least {figure(value)}."
 
-    def disobeyed(self, decider: int) -> str:
-        return f"{self.names[decider]} prefers its decision by less than the margin"
+    def at(self, margin: Any) -> Margin:
+        return Margin(margin, self.names, self.merges)
 
-    def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        assert signals.eve is not None
-        b = arrays.shape[1]
-        told = np.hstack([signals.bob[:, None], b + signals.eve])
-        own = told[:, np.append(np.zeros(b, dtype=int), 1 + arrays.group_of)]  # own(s,d)
-        s, d = np.nonzero(own != np.arange(own.shape[1]))
-        losses = np.hstack([arrays.B, arrays.E])
-        return s, d, arrays.p[:, None] * (losses[:, own[s, d]] - losses[:, d] + self.margin * _shares(arrays)[:, d])
+    def disobeyed(self, agent: int) -> str:
+        return f"{self.names[agent]} prefers its decision by less than the margin"
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        return [Part(self.name, self.margin, -1, EXACT.zero, lambda m: Margin(m, self.names, self.merges))]
-
-    def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
-        """R_A falls by sum w[s,d] P(signal s and what the agent of d knows) per unit of the margin."""
-        s, d, _ = self.gains(sent.arrays, sent.signals)
-        w = dual.weights[self.name]
-        used = np.flatnonzero(w != 0)
-        heard = (_shares(sent.arrays)[:, d[used]] * sent.rho[:, s[used]]).sum(axis=0)
-        return {self.name: EXACT.zero + (w[used] * heard).sum()}
-
-
-def _shares(arrays: Arrays) -> Array:
-    """The probability with which the agent of decision d is at hand: k(z|x), or one; states x decisions."""
-    N, b, e = arrays.shape
-    if arrays.shares is None:
-        return EXACT.full((N, b + e), 1)
-    return np.hstack([EXACT.full((N, b), 1), arrays.shares[:, arrays.group_of]])
+    def agents(self, arrays: Arrays) -> list[tuple[Array, Array]]:
+        """All Bobs together, then the Eves; who knows z acts on p(x) k(z|x), which is in her losses already."""
+        p, shares = arrays.p, arrays.shares
+        eves = [
+            (p if shares is None else p * shares[:, k], p[:, None] * arrays.E[:, g])
+            for k, g in enumerate(arrays.groups)
+        ]
+        return [(p, p[:, None] * arrays.B), *eves]
 
 
 class Obedience(Obeyed):
     name = "beliefs"
 
-    def __init__(self, margin: Any, beliefs: list[Belief], bobs: tuple[int, ...], starts: list[int], p: Array) -> None:
-        self.margin, self.beliefs, self.bobs, self.starts, self.p = margin, beliefs, bobs, starts, p
+    def __init__(self, margin: Any, beliefs: list[Belief], bobs: tuple[int, ...], p: Array) -> None:
+        self.margin, self.beliefs, self.bobs, self.p = margin, beliefs, bobs, p
         self.null_row = not any((belief.mass[p == 0] > 0).any() for belief in beliefs)
 
     @classmethod
@@ -133,16 +144,14 @@ class Obedience(Obeyed):
         if not problem.misaligned:
             return None
         margin = EXACT.zero if given.margin is None else limit(given.margin, -1, problem)
-        bobs = tuple(len(bob.decisions or ()) for bob in problem.bobs)
-        starts = [g.start for g in problem.eve_groups]
-        return cls(margin, list(problem.beliefs), bobs, starts, problem.p)
+        return cls(margin, list(problem.beliefs), tuple(len(bob.decisions or ()) for bob in problem.bobs), problem.p)
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
         return ("margin",)
 
     def at(self, margin: Any) -> Obedience:
-        return Obedience(margin, self.beliefs, self.bobs, self.starts, self.p)
+        return Obedience(margin, self.beliefs, self.bobs, self.p)
 
     def kept(self) -> Obedience:
         """Agents with beliefs of their own obey in any case."""
@@ -150,7 +159,7 @@ class Obedience(Obeyed):
 
     def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
         """The margin, if there is one; obedience itself cannot be dropped."""
-        return [Part("margin", self.margin, -1, 0 * self.margin, self.at)] if self.margin > 0 else []
+        return super().parts(arrays, signals) if self.margin > 0 else []
 
     def joined(self, other: Notion) -> Notion:
         assert isinstance(other, Obedience)
@@ -165,29 +174,17 @@ class Obedience(Obeyed):
             Belief(b.name, b.role, class_sums(b.mass, index, count), class_sums(b.act, index, count), b.counted)
             for b in self.beliefs
         ]
-        return Obedience(self.margin, beliefs, self.bobs, self.starts, class_sums(self.p, index, count))
+        return Obedience(self.margin, beliefs, self.bobs, class_sums(self.p, index, count))
 
-    def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
-        assert signals.eve is not None
-        told = np.column_stack([*np.unravel_index(signals.bob, self.bobs), signals.eve - np.array(self.starts)])
-        signal, agent, gains = [], [], []
-        for s, own in enumerate(told.tolist()):
-            for a, belief in enumerate(self.beliefs):
-                others = np.flatnonzero(np.arange(belief.act.shape[1]) != own[a])
-                signal += [s] * len(others)
-                agent += [a] * len(others)
-                more = belief.act[:, [own[a]]] - belief.act[:, others]
-                gains.append(more + self.margin * belief.mass[:, None] if self.margin else more)
-        return np.array(signal, dtype=int), np.array(agent, dtype=int), np.hstack(gains)
+    def agents(self, arrays: Arrays) -> list[tuple[Array, Array]]:
+        return [(belief.mass, belief.act) for belief in self.beliefs]
 
-    def disobeyed(self, decider: int) -> str:
+    def told(self, signals: Signals) -> tuple[Array, ...]:
+        return np.unravel_index(signals.bob, self.bobs)
+
+    def disobeyed(self, agent: int) -> str:
         by = ", or by less than the margin" if self.margin else ""
-        return f"{self.beliefs[decider].name} does not follow its decision{by}"
+        return f"{self.beliefs[agent].name} does not follow its decision{by}"
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
-        """R_A falls by sum w[s,a,d] P_a(s) per unit of margin, with the agents' own probabilities of the signals."""
-        if not self.margin > 0:
-            return {}
-        s, a, _ = self.gains(sent.arrays, sent.signals)
-        masses = np.stack([belief.mass.dot(sent.q) for belief in self.beliefs])
-        return {"margin": EXACT.zero + (dual.weights[self.name] * masses[a, s]).sum()}
+        return super().shadow(dual, sent) if self.margin > 0 else {}

@@ -47,7 +47,7 @@ def verify(
         for option, given in (("--lambda", lam), ("--mechanism", mechanism), ("--as-claimed", as_claimed)):
             if given:
                 raise ValueError(f"{option} needs a problem file and a certificate: a bundle has its own")
-        if (Path(file) / "study.json").exists() and not (Path(file) / "problem.json").exists():
+        if _is_of_records(file):
             from bap_cli.records.commands import verify_folder
 
             return verify_folder(Path(file), allow_float)
@@ -140,6 +140,9 @@ def _notes(loaded: ProblemFile, proof: Certificate) -> list[str]:
 
 def proved_bundle(folder: str, allow_float: bool) -> Bundle:
     """A bundle that verifies; ends the command if it does not."""
+    if _is_of_records(folder):
+        rule = "is the folder of a study of records: `bap microdata release` and `bap microdata report` read it"
+        raise InputError(source_name(folder), None, rule)
     try:
         bundle = load_bundle(folder)
     except Mismatch as error:
@@ -152,6 +155,10 @@ def proved_bundle(folder: str, allow_float: bool) -> Bundle:
     if not verdict.optimal:
         refuse(f"{source_name(folder)} does not prove an optimum: {verdict.reason}")
     return bundle
+
+
+def _is_of_records(folder: str) -> bool:
+    return (Path(folder) / "study.json").exists() and not (Path(folder) / "problem.json").exists()
 
 
 def refuse(reason: str) -> NoReturn:

@@ -92,8 +92,8 @@ def called(source: str, lam: str | None, names: Mapping[str, str] | None = None)
     except InputError as error:
         if error.field == "lam":
             field = f"{source}: alice.lambda" if lam is None else "--lambda"
-        elif error.field == "eve_gain":
-            field = "--eve-gain"
+        elif error.field in ("eve_gain", "time_limit"):
+            field = f"--{error.field.replace('_', '-')}"
         elif error.field.startswith(("conditions", "problem", "smoothing")):
             field = f"{source}: {re.sub(r'^conditions[.](?=(cap|floor|dp|min_cell))', '', error.field)}"
         else:

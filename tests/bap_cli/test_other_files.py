@@ -76,5 +76,8 @@ def test_folders_of_studies_and_of_problems_are_told_apart(tmp_path: Path, capsy
         assert main(["verify", str(folder)]) == 0
         digest = hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
         assert capsys.readouterr().out.endswith(f"To sign: SHA-256 of manifest.json {digest}.\n")
+    for command in (["release", str(records), "x"], ["report", str(records), "-o", str(tmp_path / "page.html")]):
+        assert main(command) == 2
+        assert "is the folder of a study of records: `bap microdata release`" in capsys.readouterr().err
     assert main(["microdata", "report", str(problem), "-o", str(tmp_path / "page.html")]) == 2
     assert "must be a folder written by `bap microdata solve --out`" in capsys.readouterr().err

@@ -179,9 +179,8 @@ def _fitted(problem: SampledProblem, lam: float) -> Array:
     """Eve's replies to the draws of the problem, computed once for each lam."""
     if lam not in problem.fits:
         # errors of u of order n^(-1/2) lower D(u) by order 1/n, far less than n draws can tell: more would not help
-        few = slice(0, min(len(problem.p), _FIT))
-        p = problem.p[few] / problem.p[few].sum()
-        found = solve_game(p, problem.B[few], problem.E[few], problem.eve_groups, lam, stoppable=False)
+        few, _ = problem.arrays.states(slice(_FIT)).merged()
+        found = solve_game(few.p / few.p.sum(), few.B, few.E, few.groups, lam, stoppable=False)
         u = problem.arrays.on_simplex(found.u, lam)
         u.flags.writeable = False
         problem.fits[lam] = u

@@ -20,11 +20,11 @@ from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.engines.compact.ties import float_ties, table_weights
 from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
+from bap_lp.engines.form import LinearForm
 from bap_lp.engines.game.solver import FEW, few_values, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
 from bap_lp.engines.linear.highs import SolverError, few_pivots, primal_basis, solve_lp
 from bap_lp.engines.linear.looks import looked
-from bap_lp.engines.linear.memory import require
 from bap_lp.engines.linear.optimum import optimum, scaled
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.display import counted
@@ -87,36 +87,7 @@ def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
 
     p may be scaled by any positive number: rho and t scale with it.
     """
-    (N, b, e), G, field = arrays.shape, len(arrays.groups), arrays.field
-    require(N * b * (e + 1), arrays.exact)
-    cost = np.concatenate([arrays.B.ravel(), field.full(b * G, -field.number(lam))])
-    # a column rho[x,i]: 1 in row x, -E(x,j) in rows (i,j); already in column order
-    rows = np.empty((N, b, 1 + e), dtype=np.int64)
-    rows[:, :, 0] = np.arange(N)[:, None]
-    rows[:, :, 1:] = N + np.arange(b)[None, :, None] * e + np.arange(e)
-    values = np.empty((N, b, 1 + e), dtype=arrays.B.dtype)
-    values[:, :, 0] = field.one
-    values[:, :, 1:] = -arrays.E[:, None, :]
-    t_columns = (N * b + np.arange(b)[:, None] * G + arrays.group_of).ravel()  # of row (i,j)
-    order = np.argsort(t_columns, kind="stable")
-    all_rows = np.concatenate([rows.ravel(), N + order])
-    all_values = np.concatenate([values.ravel(), field.full(b * e, 1)])
-    live = arrays.E != 0
-    keep = np.ones(len(all_rows), dtype=bool)
-    keep[: rows.size].reshape(rows.shape)[:, :, 1:] = live[:, None]
-    count = np.append(np.repeat(1 + np.count_nonzero(live, axis=1), b), np.bincount(t_columns - N * b))
-    is_state, is_t = np.arange(N + b * e) < N, np.arange(len(cost)) >= N * b
-    return LinearProgram(
-        cost=cost,
-        start=np.concatenate([[0], np.cumsum(count)]),
-        index=all_rows[keep],
-        value=all_values[keep],
-        rhs=np.concatenate([arrays.p, field.zeros(b * e)]),
-        equality=is_state,
-        free=is_t,
-        row_kind=is_state.astype(int),
-        column_kind=is_t.astype(int),
-    )
+    return LinearForm.of(compact(arrays, lam)).lp
 
 
 def start_basis(arrays: Arrays, sent: Array) -> Array:

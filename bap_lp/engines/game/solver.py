@@ -27,10 +27,8 @@ from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.game.blas import one_blas_thread
 from bap_lp.engines.game.interior import interior_point
 from bap_lp.engines.game.pricing import Pricing, centred, largest_spread, over, pass_over, sum_by_key
-from bap_lp.engines.game.unmerge import unmerge
 from bap_lp.engines.game.vertex import GameVertex, near_basis, to_vertex
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.model.sums.merging import classes
 from bap_lp.rational import Array, InputError
 
 SAMPLE = 20_000  # states on which the first replies are learned
@@ -309,14 +307,4 @@ def solve_game(
     parts = consecutive(groups, e)
     arrays = Arrays(p, B, E, parts)
     with one_blas_thread(), ThreadPoolExecutor(2) if n >= _PARALLEL else nullcontext() as pool:
-        alike = classes(B, E)
-        search = _GameSearch(arrays, lam, progress, pool, base, noise)
-        if alike is None:
-            return _solve(search, min(tol, 1e-9), stoppable)
-        order, start = alike
-        noise = None if noise is None else noise[order[start]]
-        merged = _GameSearch(arrays.classes_of(order, start), lam, progress, pool, base, noise)
-        found = _solve(merged, min(tol, 1e-9), stoppable)
-        rho, basic = unmerge(p, order, start, found.rho, found.basic_columns)
-        search.look(merged.u)
-        return replace(found, rho=rho, basic_columns=basic, value=_value(search, rho), bound=search.bound)
+        return _solve(_GameSearch(arrays, lam, progress, pool, base, noise), min(tol, 1e-9), stoppable)

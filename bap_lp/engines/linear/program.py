@@ -125,10 +125,9 @@ def from_entries(
     """
     row_kind = equality.astype(int) if row_kind is None else row_kind
     column_kind = free.astype(int) if column_kind is None else column_kind
-    keep = values != 0
-    rows, columns, values = rows[keep], columns[keep], values[keep]
-    order = np.lexsort((rows, columns))
-    start = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=len(cost)))])
+    keep = np.flatnonzero(values)
+    order = keep[np.argsort(columns[keep] * len(rhs) + rows[keep], kind="stable")]  # blocks are in order: they merge
+    start = np.concatenate([[0], np.cumsum(np.bincount(columns[order], minlength=len(cost)))])
     return LinearProgram(cost, start, rows[order], values[order], rhs, equality, free, row_kind, column_kind)
 
 

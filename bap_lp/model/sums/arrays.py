@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.display import Displayed, kind
-from bap_lp.model.sums.merging import class_sums, first_members, merge_index
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index, sampled_index
 from bap_lp.model.sums.signal_sums import least_sums, signal_losses
 from bap_lp.rational import (
     EXACT,
@@ -44,7 +44,7 @@ _HUGE = 2**256  # common denominators from which integers are too long for float
 _FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
 _EXACT = 53  # bits of integers that floats hold
 _NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
-_MANY = 20_000  # float states from which merging is left to the game, which samples before it sorts
+_MANY = 20_000  # float states from which they are sorted only if a sample shows that this pays
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,16 +112,12 @@ class Arrays(ReadOnly, Displayed):
 
         further: more numbers of every state that must be equal within a class.
         """
-        if not self.exact and len(self.p) > _MANY:
-            live = self.p > 0
-            if live.all():
-                return self, np.arange(len(self.p))
-            return self.states(live), np.where(live, np.cumsum(live) - 1, -1)
         tables = [self.B, self.E] if further is None else [self.B, self.E, further]
         small = None
         if self.exact and self.B.size > FEW:
             small = np.hstack([self.rounded.B, self.rounded.E, *map(floats, tables[2:])])
-        index, count = merge_index(self.p, tables, small)
+        many = not self.exact and len(self.p) > _MANY
+        index, count = sampled_index(self.p, tables) if many else merge_index(self.p, tables, small)
         if count == len(index):
             return self, index
         first = first_members(index)

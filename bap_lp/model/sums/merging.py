@@ -7,6 +7,7 @@ equal bits, so only rows with the same bits need comparing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -64,18 +65,31 @@ def merge_index(p: Array, tables: Sequence[Array], rounded: Array | None = None)
     return index, int(number[-1]) + 1
 
 
-def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | None:
+def sampled_index(p: Array, tables: Sequence[Array]) -> tuple[Array, int]:
+    """The same for many float states; each is a class of its own if duplicates are rare."""
+    live = np.flatnonzero(p > 0)
+    index, count = np.full(len(p), -1), len(live)
+    index[live] = np.arange(count)
+    alike = classes(*(tables if count == len(p) else [table[live] for table in tables]))
+    if alike is not None:
+        order, start = alike
+        first, count = np.argsort(np.argsort(order[start])), len(start)
+        index[live[order]] = np.repeat(first, np.diff(start, append=len(order)))
+    return index, count
+
+
+def classes(*tables: Array, rare: bool = False) -> tuple[Array, Array] | None:
     """For many float states: their order by class, and the places where classes begin; None if duplicates are rare.
 
     A state with many copies meets one of them in a sample of 4096, so a sample without repetition ends the search,
     unless `rare` asks for a full one. Different rows that share a word may divide a class: that costs time only.
     """
-    n = len(B)
+    n = len(tables[0])
     probe = np.random.default_rng(2).choice(n, min(n, _PROBE), replace=False)
-    sample = np.sort(_row_words(B[probe], E[probe]))
+    sample = np.sort(_row_words(*(table[probe] for table in tables)))
     if not rare and np.count_nonzero(sample[1:] == sample[:-1]) < 0.01 * len(probe):
         return None
-    words = _row_words(B, E)
+    words = _row_words(*tables)
     order = np.argsort(words, kind="stable")
     words = words[order]
     same = words[1:] == words[:-1]
@@ -83,7 +97,7 @@ def classes(B: Array, E: Array, *, rare: bool = False) -> tuple[Array, Array] | 
     for k in range(0, len(pair), _BLOCK):
         cut = pair[k : k + _BLOCK]
         left, right = order[cut], order[cut + 1]
-        same[cut] = (B[left] == B[right]).all(axis=1) & (E[left] == E[right]).all(axis=1)
+        same[cut] = reduce(np.logical_and, [(table[left] == table[right]).all(axis=1) for table in tables])
     return order, np.concatenate([[0], np.flatnonzero(~same) + 1])
 
 

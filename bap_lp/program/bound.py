@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -340,7 +339,7 @@ class Program(ReadOnly):
         """Below the value of every feasible table (that sends only allowed[x,s]); raises NoProof."""
         weights = self._weighed(dual.weights)
         self._replied(dual.replies, weights)
-        least = self._least(dual.replies, weights, allowed)
+        least = least_margins(self, dual.replies, weights, allowed)
         paid = [w.dot(one.rhs) for one in self.rows if (w := weights[one.name]).any()]
         return tree_sum(self.mass * least) - sum(paid, self.field.zero)
 
@@ -380,27 +379,9 @@ class Program(ReadOnly):
                 found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
                 raise NoProof(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
 
-    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
-        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) for every x, over the signals allowed."""
-        free = allowed is None and not any(one.entries and weights[one.name].any() for one in self.rows)
-        if free and len(self.observers) == 1:
-            [o] = self.observers
-            if not isinstance(o.losses, Sparse) and o.sees_all:
-                return self._compact.least_margins(replies[o.name])
-        return least_margins(self, replies, weights, allowed)
-
-    @cached_property
-    def _compact(self) -> Arrays:
-        [o] = self.observers
-        ends = [*o.starts.tolist(), o.columns]
-        groups = tuple(slice(a, b) for a, b in pairwise(ends))
-        return Arrays(self.mass, self.cost, o.losses, groups)  # type: ignore[arg-type]
-
 
 def compact(arrays: Arrays, lam: Any) -> Program:
     """The free program, one signal per decision of Bob: mass p, cost B, and the Eves side by side as one observer."""
     starts = np.array([g.start for g in arrays.groups])
     eve = Observer("eve", np.arange(arrays.B.shape[1]), arrays.E, starts, arrays.field.number(lam))
-    program = Program(arrays.p, arrays.B, (eve,))
-    vars(program)["_compact"] = arrays  # what it knows of its numbers need not be found again
-    return program
+    return Program(arrays.p, arrays.B, (eve,))

@@ -38,7 +38,6 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 # comes before the weights. Losses of few values are coarser than that, and the solver sees differences of 1e-9. The
 # first basis was the one that is chosen in 142 of 144 such problems, and in 118 with 1e-6 and none of lam
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
-_OFTEN = 1.5  # best decisions per state from which they are tried alone
 # Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.0 s on integers to 20
 # at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20). Later if no losses are equal: 2.5 against 1.1 s on floats at
 # (60, 60, 60), 0.04 against 0.14 s at (20, 100, 20). Not where ties are certain, 2.2 against 0.9 s
@@ -246,12 +245,9 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
         return None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
 
     tied, found = basic, vertex_of(basic)
-    if not (found is not None and found.chosen):
-        if direct:
-            tied = _simplex_basis(arrays, lam, weight, False, ties, basic)
-        elif found is not None:
-            tied = _face_basis(arrays, lam, found, ties)
-        found = vertex_of(tied) if tied is not basic else found
+    if not (found is not None and found.chosen) and (direct or found is not None):
+        tied = _simplex_basis(arrays, lam, weight, False, ties, basic)
+        found = vertex_of(tied)
     if found is not None and found.chosen:
         return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
     lp = compact_program(arrays, lam)
@@ -284,24 +280,17 @@ def _simplex_basis(
         noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
         lp = replace(lp, cost=lp.cost + noise)
     start = _first_guess(small, float(lam), weight) if start is None else start
-    first = None
-    if perturbed and not brief:
-        # where Bob's best decisions tie often, they mostly hide as much from Eve as all do: a third less time per pivot
-        best = np.append(small.B.min(axis=1)[:, None] == small.B, np.ones(lp.shape[1] - weight.size, dtype=bool))
-        own = start[start < len(best)]
-        first = best if best.sum() > _OFTEN * len(own) and best[own].all() else None
     try:
         if ties:
             return solve_lp(lp, [cost * columns for cost in ties], start).basic
         if brief:
-            found = few_pivots(lp, start, _BRIEF)
-            return None if found is None else found[0]
+            return few_pivots(lp, start, _BRIEF)
         if _coarse(small):
-            return primal_basis(lp, start, first, inside=True, pivots=_PIVOTS_TIED)
+            return primal_basis(lp, start, inside=True, pivots=_PIVOTS_TIED)
         distinct = len(np.unique(small.E)) > small.E.size // 2
         inside = b * e <= (_SQUARE_DISTINCT if distinct else _SQUARE) * N
         hope = inside or (_on_a_line(small.B) and _on_a_line(small.E))
-        return primal_basis(lp, start, first, inside, brief=0 if hope else _BRIEF)
+        return primal_basis(lp, start, inside, brief=0 if hope else _BRIEF)
     except SolverError:
         return None
 
@@ -336,36 +325,6 @@ def _structured_basis(
         return game.rho, game.u, None, f"{how}, {STOPPED}" if game.interrupted else how
     flags = [game.basic_columns.ravel(), game.basic_t.ravel(), np.zeros(len(arrays.p), dtype=bool)]
     return game.rho, game.u, np.flatnonzero(np.concatenate([*flags, game.basic_slack.ravel()])), how
-
-
-def _face_basis(arrays: Arrays, lam: Any, found: StructuredVertex, costs: Sequence[Array]) -> Array | None:
-    """The basis of the vertex that the ties choose on the optimal face, in floats: only tied columns and states enter.
-
-    States with one column on the face are decided and add a constant to Eve's rows.
-    """
-    (N, b, e), G = arrays.shape, len(arrays.groups)
-    on_face = found.basic.copy()
-    on_face[found.tied] = True
-    tied = np.flatnonzero(on_face.sum(axis=1) > 1)
-    small = arrays.rounded
-    lp = compact_program(small.states(tied), float(lam))
-    decided = np.setdiff1d(np.arange(N), tied)
-    fixed = np.zeros((b, e))
-    np.add.at(fixed, found.key[decided], small.p[decided, None] * small.E[decided])
-    lp.rhs[len(tied) :] = fixed.ravel()
-    keep = np.append(on_face[tied].ravel(), np.ones(b * G, dtype=bool))
-    number = np.append((tied[:, None] * b + np.arange(b)).ravel(), N * b + np.arange(b * G))[keep]  # in the program
-    face, columns, _ = scaled(lp.on_columns(keep))
-    try:
-        basic = solve_lp(face, [cost[number] * columns for cost in costs]).basic
-    except SolverError:
-        return None
-    n = face.shape[1]
-    slacks = basic[basic >= n] - n
-    if (slacks < len(tied)).any():
-        return None
-    keys = decided * b + found.key[decided]
-    return np.sort(np.concatenate([keys, number[basic[basic < n]], N * b + b * G + N + slacks - len(tied)]))
 
 
 def normalised(rho: Array, arrays: Arrays, u: Array | None = None) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from bap_lp.clock import SolveProgress
 from bap_lp.engines.compact.ties import table_weights, weight_at
-from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
+from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, proved, tiny_optimum
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.rational import Array, floats
 
@@ -188,7 +188,7 @@ def solve_compact(
     if not arrays.exact:
         rho = arrays.obedient(normalised(rho, arrays, u))
     told = f"compact program, {len(tasks)} components: {', '.join(sorted(how)) or 'none'}"
-    return JointOptimum(rho, u, arrays.bound(u), told)
+    return JointOptimum(rho, u, proved(arrays, lam, u), told)
 
 
 def _restricted(arrays: Arrays, part: Component) -> Arrays:

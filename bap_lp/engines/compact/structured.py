@@ -92,7 +92,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
         return None
     core = _Core(arrays, layout)
     sums = _key_sums(arrays, basis.slack, layout)
-    solved = core.primal(*sums)
+    solved = core.primal(sums)
     u = core.dual(arrays.B, lam)
     if solved is None or u is None:
         return None
@@ -108,19 +108,10 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen, layout.key, basis.rho, tied)
 
 
-def _risks(
-    core: _Core, basis: CompactBasis, sums: tuple[fmpq, Array], rho: Array, splits: Array
-) -> tuple[fmpq, fmpq] | None:
+def _risks(core: _Core, basis: CompactBasis, sums: Array, rho: Array, splits: Array) -> tuple[fmpq, fmpq] | None:
     """What Bob loses if he does as he is told, and sum t; None if a slack is negative."""
     arrays, layout = core.arrays, core.layout
-    whole = arrays.rule_sums(layout.key, layout.state, layout.signal, splits)
-    if whole is not None:
-        unit, bob, eve = whole
-        t = eve[np.arange(len(eve))[:, None], layout.first]
-        if (eve < t[:, arrays.group_of]).any():
-            return None
-        return fmpq(int(bob)) / unit, fmpq(int(t.sum())) / unit
-    table = core.first_rows(*sums, splits)
+    table = core.first_rows(sums, splits)
     if not _slacks_hold(arrays, basis, layout, rho, table):
         return None
     keys = weighted_sums(arrays.p, arrays.B[np.arange(len(arrays.p)), layout.key][:, None])[0]
@@ -147,16 +138,13 @@ def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
     return _Layout(key, state, signal, first, row_signal, row_reply, first[row_signal, arrays.group_of[row_reply]])
 
 
-def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> tuple[fmpq, Array]:
-    """A number c and c sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j), perhaps as floats; of no meaning elsewhere."""
-    whole = arrays.rule_sums(layout.key)
-    if whole is not None:
-        return whole[0], whole[2]
+def _key_sums(arrays: Arrays, slack: Array, layout: _Layout) -> Array:
+    """sum_{x: key(x) = i} p(x) E(x,j) for tight (i,j); of no meaning elsewhere."""
     sums = EXACT.zeros(slack.shape)
     for i in range(len(slack)):
         mine, tight = np.flatnonzero(layout.key == i), np.flatnonzero(~slack[i])
         sums[i, tight] = weighted_sums(arrays.p[mine], arrays.E[np.ix_(mine, tight)])
-    return EXACT.one, sums
+    return sums
 
 
 class _Core:
@@ -205,12 +193,11 @@ class _Core:
         except ZeroDivisionError:  # singular
             return None
 
-    def primal(self, unit: fmpq, sums: Array) -> tuple[Array, Array] | None:
+    def primal(self, sums: Array) -> tuple[Array, Array] | None:
         """rho and the split amounts."""
         arrays, layout = self.arrays, self.layout
         (N, b, _), i = arrays.shape, layout.row_signal
-        right = EXACT.array(sums[i, layout.row_first] - sums[i, layout.row_reply])
-        amounts = self._solve(right, self.unit / unit)
+        amounts = self._solve(sums[i, layout.row_first] - sums[i, layout.row_reply], self.unit)
         if amounts is None:
             return None
         rho = EXACT.zeros((N, b))
@@ -219,11 +206,11 @@ class _Core:
         np.subtract.at(rho, (layout.state, layout.other), amounts)
         return rho, amounts
 
-    def first_rows(self, unit: fmpq, sums: Array, amounts: Array) -> Array:
+    def first_rows(self, sums: Array, amounts: Array) -> Array:
         """sum_x E(x,j) rho[x,i] at the first tight rows per (signal, group)."""
         arrays, layout = self.arrays, self.layout
         b, other = arrays.shape[1], layout.other
-        table = EXACT.array(sums[np.arange(b)[:, None], layout.first]) / unit
+        table = sums[np.arange(b)[:, None], layout.first]
         signals = np.arange(b)[:, None]
         come = (layout.signal == signals).astype(int) - (other == signals)
         i, s = np.nonzero(come)
@@ -295,18 +282,6 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
     return EXACT.array(losses[x, i] - losses[x, key[x]]) * scale - ((long[i] - long[key[x]]) * arrays.E[x]).sum(axis=1)
 
 
-def _whole_gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array | None:
-    """The same as floats, if all are integers that floats hold."""
-    scale = common_denominator(u)
-    if arrays.integers is None or is_exact(losses) or scale.height_bits() > 53:
-        return None
-    unit, _, E = arrays.integers
-    cost, short = (losses[x, i] - losses[x, key[x]]) * float(unit * scale), floats(u * scale)
-    if np.abs(cost).max(initial=0.0) + 2 * np.abs(short).max() * E.max() * E.shape[1] >= 2.0**53:
-        return None
-    return cost - ((short[i] - short[key[x]]) * E[x]).sum(axis=1)
-
-
 def _ties_settled(
     core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], eve_risk: fmpq
 ) -> bool:
@@ -322,7 +297,7 @@ def _ties_settled(
         if not len(x) and not len(row_i):
             return True
         losses, lam = cost[: N * b].reshape(N, b), EXACT.number(-cost[N * b])
-        if lam and eve_risk == _null_risk(arrays):
+        if lam and eve_risk == arrays.eve_risk(arrays.p[:, None]):
             continue
         prices = core.dual(losses, lam)
         assert prices is not None  # the matrix was solved before
@@ -335,25 +310,15 @@ def _ties_settled(
     return True
 
 
-def _null_risk(arrays: Arrays) -> fmpq:
-    """R_E of the null release."""
-    whole = arrays.rule_sums(np.zeros(len(arrays.p), dtype=int))
-    if whole is None:
-        return arrays.eve_risk(arrays.p[:, None])
-    return fmpq(int(arrays.least_replies(whole[2][:1]).sum())) / whole[0]
-
-
 def _still_tied(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Array) -> Array | None:
     """Which (x, i) have reduced cost zero for these losses; None if one is negative. Floats decide where they can."""
-    near, gain = np.arange(len(x)), _whole_gains(losses, arrays, u, key, x, i)
-    if gain is None:
-        small, cost, E = floats(u), floats(losses), arrays.rounded.E[x]
-        terms = cost[x, i] - cost[x, key[x]] - ((small[i] - small[key[x]]) * E).sum(axis=1)
-        sizes = ((np.abs(small[i]) + np.abs(small[key[x]])) * E).sum(axis=1)
-        size = np.abs(cost[x, i]) + np.abs(cost[x, key[x]]) + sizes
-        error = 2 * (E.shape[1] + 6) * UNIT * size + 1e-290
-        if (terms < -error).any():
-            return None
-        near = np.flatnonzero(terms <= error)
-        gain = _gains(losses, arrays, u, key, x[near], i[near])
+    small, cost, E = floats(u), floats(losses), arrays.rounded.E[x]
+    terms = cost[x, i] - cost[x, key[x]] - ((small[i] - small[key[x]]) * E).sum(axis=1)
+    sizes = ((np.abs(small[i]) + np.abs(small[key[x]])) * E).sum(axis=1)
+    size = np.abs(cost[x, i]) + np.abs(cost[x, key[x]]) + sizes
+    error = 2 * (E.shape[1] + 6) * UNIT * size + 1e-290
+    if (terms < -error).any():
+        return None
+    near = np.flatnonzero(terms <= error)
+    gain = _gains(losses, arrays, u, key, x[near], i[near])
     return None if (gain < 0).any() else near[gain == 0]

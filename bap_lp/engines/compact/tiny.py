@@ -19,6 +19,7 @@ from flint import fmpq
 
 from bap_lp.clock import check
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.bound import Dual, compact
 from bap_lp.rational import EXACT, Array
 
 _MOST = 600  # entries of the dictionary up to which HiGHS with an exact check is slower: about (8, 4, 4)
@@ -36,6 +37,11 @@ class JointOptimum:
     u: Array
     bound: Any
     how: str
+
+
+def proved(arrays: Arrays, lam: Any, u: Array) -> Any:
+    """The bound that Eve's replies prove."""
+    return compact(arrays, lam).bound(Dual({"eve": u}, {})) if arrays.exact else arrays.bound(u)
 
 
 def is_tiny(arrays: Arrays) -> bool:
@@ -57,7 +63,7 @@ def tiny_optimum(arrays: Arrays, lam: fmpq, weight: Array) -> JointOptimum:
         if name < 0:
             u[name] = cost
     u = u.reshape(b, e)
-    return JointOptimum(rho.reshape(N, b), u, arrays.bound(u), "compact program, exact simplex")
+    return JointOptimum(rho.reshape(N, b), u, proved(arrays, lam, u), "compact program, exact simplex")
 
 
 def _minimise(rows: list[_Row], costs: list[_Row], basic: list[int], free: list[int]) -> None:

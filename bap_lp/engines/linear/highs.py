@@ -108,47 +108,26 @@ def solve_lp(
     return FloatVertex(z, y, basic, optimal, (first_z, plain))
 
 
-def primal_basis(
-    lp: LinearProgram,
-    start: Array,
-    first: Array | None = None,
-    inside: bool = False,
-    pivots: int = _PIVOTS,
-    brief: int = 0,
-) -> Array:
+def primal_basis(lp: LinearProgram, start: Array, inside: bool, pivots: int = _PIVOTS, brief: int = 0) -> Array:
     """The variables of an optimal basis, by the primal simplex method from a feasible one.
 
-    first: columns, those of `start` among them, that are tried without the others; these enter only if one would.
     brief: pivots after which it is given up where there is little hope.
 
     Close to the optimum no other method is as fast. Far from it this one may need ten times as many pivots as the dual
     simplex method, or never end, as it does without perturbed bounds on 60 states with 20 and 60 decisions. So the
     number of its pivots is limited; then the dual simplex method starts afresh, or the interior point, if `inside`.
     """
-    pivots = brief or max(pivots, lp.shape[0] // 4, _CHEAP // lp.shape[0])
-    if first is not None:
-        m, n = lp.shape
-        within = np.append(first, np.ones(m, dtype=bool))
-        found = few_pivots(lp.on_columns(first), (np.cumsum(within) - 1)[start], pivots)
-        if found is not None:
-            basic, y = found
-            start = np.flatnonzero(within)[basic]
-            reduced = lp.cost - np.bincount(lp.column_of, weights=lp.value * y[lp.index], minlength=n)
-            if reduced.min() >= -_OPTIONS["dual_feasibility_tolerance"]:
-                return start
-            found = few_pivots(lp, start, pivots)
-    else:
-        found = few_pivots(lp, start, pivots)
+    found = few_pivots(lp, start, brief or max(pivots, lp.shape[0] // 4, _CHEAP // lp.shape[0]))
     if found is not None:
-        return found[0]
+        return found
     if inside:
         with suppress(SolverError):
             return solve_interior(lp).basic
     return solve_lp(lp).basic
 
 
-def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Array] | None:
-    """The variables of an optimal basis, and the duals of the rows; None if there are too many pivots on the way."""
+def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> Array | None:
+    """The variables of an optimal basis; None if there are too many pivots on the way."""
     # without a second perturbation: a tenth faster
     highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, simplex_iteration_limit=pivots,
                            primal_simplex_bound_perturbation_multiplier=0.0)  # fmt: skip
@@ -157,12 +136,12 @@ def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> tuple[Array, Arr
         run(highs)
         if highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
             return None
-        flags, y = basic_flags(highs), np.array(highs.getSolution().row_dual)
-        if not len(flags) or len(y) != lp.shape[0]:
+        flags = basic_flags(highs)
+        if not len(flags):
             raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
     finally:
         highs.clear()
-    return np.flatnonzero(flags), y
+    return np.flatnonzero(flags)
 
 
 def _from_inside(lp: LinearProgram) -> Array | None:

@@ -33,12 +33,10 @@ from bap_lp.rational import (
     floats,
     is_exact,
     lifted,
-    objects,
     tree_sum,
 )
 
 _TINY = 1e-290  # covers underflow in a float filter
-_FILTERED = 2_000  # products up to which the exact bound needs no filter
 _BLOCK = 1 << 16
 _HUGE = 2**256  # common denominators from which integers are too long for floats
 _FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
@@ -265,10 +263,8 @@ class Arrays(ReadOnly, Displayed):
             u[:, g] = np.where(sums > 0, u[:, g] * (goal / np.where(sums > 0, sums, 1.0)), goal / (g.stop - g.start))
         return u
 
-    def bound(self, u: Array) -> Any:
-        """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)): below R_A of every mechanism."""
-        if self.exact:
-            return tree_sum(self.p * self.least_margins(u))
+    def bound(self, u: Array) -> float:
+        """sum_x p(x) min_i (B(x,i) - sum_j u[i,j] E(x,j)), below R_A of every mechanism, in floats."""
         total = 0.0
         for cut in blocks(len(self.p)):
             margins = [self.B[cut, i] - self.E[cut] @ u[i] for i in range(len(u))]
@@ -276,25 +272,6 @@ class Arrays(ReadOnly, Displayed):
         # e + 2 roundings of a margin, 17 + log2(block) of a pairwise sum, one per block: at twice their size
         size = float(self.B.max()) + float((u @ self.E.max(axis=0)).max())  # of any margin; the prior sums to one
         return total - (self.E.shape[1] + 40 + len(self.p) // _BLOCK) * float(np.finfo(float).eps) * size
-
-    def least_margins(self, u: Array) -> Array:
-        """min_i (B(x,i) - sum_j u[i,j] E(x,j)) for every x, exactly; floats say which i may attain it."""
-        if self.B.size * self.E.shape[1] <= _FILTERED:
-            return objects(map(min, (self.B - self.E.dot(u.T)).tolist()))
-        whole = self.whole_margins(u)
-        if whole is not None:
-            return objects(fmpq(int(v)) for v in whole[1].min(axis=1).tolist()) / whole[0]
-        x, i = self.near_minimum(u)
-        state, column = np.nonzero(self.E != 0)
-        cuts = np.searchsorted(state, np.arange(len(self.p) + 1))
-        out: list[Any] = [None] * len(self.p)
-        replies = u.tolist()
-        for at, signal, loss in zip(x.tolist(), i.tolist(), self.B[x, i].tolist(), strict=True):
-            row = replies[signal]
-            for j in column[cuts[at] : cuts[at + 1]].tolist():
-                loss = loss - row[j] * self.E[at, j]
-            out[at] = loss if out[at] is None or loss < out[at] else out[at]
-        return objects(out)
 
     @cached_property
     def integers(self) -> tuple[fmpq, Array, Array] | None:
@@ -348,38 +325,8 @@ class Arrays(ReadOnly, Displayed):
         long = np.zeros(rho.shape)
         long[sent] = floats(amounts * scale)
         _, B, E = self.integers
-        return None if self._long(long) else (unit * scale, long.T @ B, long.T @ E)
-
-    def rule_sums(self, sent: Array, *moves: Array) -> tuple[fmpq, float, Array] | None:
-        """The same where state x sends sent[x], with what Bob loses in all if he does as he is told.
-
-        moves: states, signals, and the amounts that go there instead.
-        """
-        if self.integers is None or self._whole_prior is None:
-            return None
-        (scale, p), unit = self._whole_prior, self.integers[0]
-        long = p[:, None] * (sent[:, None] == np.arange(self.B.shape[1]))
-        if moves:
-            state, signal, amounts = moves
-            common = scale * common_denominator(amounts * scale)
-            if common.height_bits() > _EXACT:
-                return None
-            long, extra, scale = long * float(common / scale), floats(amounts * common), common
-            long[state, signal] = extra
-            np.subtract.at(long, (state, sent[state]), extra)
-        _, B, E = self.integers
-        return None if self._long(long) else (unit * scale, float((long * B).sum()), long.T @ E)
-
-    def _long(self, amounts: Array) -> bool:
-        """Whether a partial sum of these integers times losses may be too long for floats."""
-        assert self.integers is not None
-        _, B, E = self.integers
-        return bool(np.abs(amounts).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT)
-
-    @cached_property
-    def _whole_prior(self) -> tuple[fmpq, Array] | None:
-        scale = common_denominator(self.p)
-        return None if scale.height_bits() > _EXACT else (scale, floats(self.p * scale))
+        too_long = np.abs(long).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT
+        return None if too_long else (unit * scale, long.T @ B, long.T @ E)
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.

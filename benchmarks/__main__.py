@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: python -m benchmarks [core game grid path conditions information ...]."""
+"""Run every benchmark, or those named: python -m benchmarks [core grid path conditions information ...]."""
 
 import sys
 from importlib import import_module
@@ -6,16 +6,13 @@ from importlib import import_module
 names = [a for a in sys.argv[1:] if not a.isdigit() and a != "draw"]
 for name in names or [
     "core",
-    "game",
     "grid",
     "path",
     "conditions",
     "information",
     "gaussian",
-    "models",
     "microdata",
     "priors",
-    "counts",
     "trust",
     "startup",
 ]:

@@ -1,4 +1,4 @@
-"""Exact and float solves against QSopt_ex, GLPK, qif, sympy, cvxpy, PuLP and scipy on the same data.
+"""Exact solves against QSopt_ex, GLPK, qif and sympy on the same data.
 
 Ours is the time of `solve` on a problem that was not solved before. Peers are given the compact program on merged
 states, the form that is best for them (qif: its own constrained form at Eve's optimal risk, which has the same
@@ -221,60 +221,6 @@ def exact_table(console: Console, sizes: list[tuple[int, int, int]]) -> None:
     console.print(table)
 
 
-def cvxpy_solve(problem: Problem) -> float:
-    import cvxpy
-
-    p, B, E = problem.p, problem.B, problem.E
-    rho, t = cvxpy.Variable(B.shape, nonneg=True), cvxpy.Variable(B.shape[1])
-    rows = [cvxpy.sum(rho, axis=1) == p, cvxpy.reshape(t, (1, B.shape[1]), order="C") <= E.T @ rho]
-    return float(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(cvxpy.multiply(B, rho)) - cvxpy.sum(t)), rows).solve("HIGHS"))
-
-
-def pulp_solve(problem: Problem) -> float:
-    import pulp
-
-    p, B, E = (a.tolist() for a in (problem.p, problem.B, problem.E))
-    N, b, e = problem.shape
-    model = pulp.LpProblem("compact", pulp.LpMinimize)
-    rho = [[pulp.LpVariable(f"r{x}_{i}", 0) for i in range(b)] for x in range(N)]
-    t = [pulp.LpVariable(f"t{i}") for i in range(b)]
-    model += pulp.lpSum(B[x][i] * rho[x][i] for x in range(N) for i in range(b)) - pulp.lpSum(t)
-    for x in range(N):
-        model += pulp.lpSum(rho[x]) == p[x]
-    for i in range(b):
-        for j in range(e):
-            model += t[i] <= pulp.lpSum(E[x][j] * rho[x][i] for x in range(N))
-    model.solve(pulp.HiGHS(msg=False) if pulp.HiGHS(msg=False).available() else pulp.PULP_CBC_CMD(msg=False))
-    return float(pulp.value(model.objective))
-
-
-def scipy_solve(problem: Problem) -> float:
-    from scipy.optimize import linprog
-    from scipy.sparse import csc_array
-
-    lp = compact_program(problem.arrays, 1.0)
-    matrix = csc_array((lp.value, lp.index, lp.start), shape=lp.shape).tocsr()
-    bounds = [(None, None) if free else (0, None) for free in lp.free]
-    rows = {"A_ub": matrix[~lp.equality], "b_ub": lp.rhs[~lp.equality]}
-    return float(linprog(lp.cost, **rows, A_eq=matrix[lp.equality], b_eq=lp.rhs[lp.equality], bounds=bounds).fun)
-
-
-def float_table(console: Console) -> None:
-    table = Table("(N, b, e)", "float, s", "cvxpy / ours", "PuLP / ours", "scipy / ours")
-    for size in [(200, 5, 5), (1000, 5, 5)]:
-        rng = np.random.default_rng(0)
-        N, b, e = size
-        problem = Problem(rng.dirichlet(np.ones(N)), rng.random((N, b)), rng.random((N, e)))
-        ours, solution = best_time(lambda problem=problem: solve(problem, 1.0))
-        ratios = []
-        for peer in (cvxpy_solve, pulp_solve, scipy_solve):
-            taken, value = best_time(lambda peer=peer, problem=problem: peer(problem), 2)
-            assert abs(value - solution.value) < 1e-6
-            ratios.append(f"{taken / ours:.1f}")
-        table.add_row(str(size), f"{ours:.4f}", *ratios)
-    console.print(table)
-
-
 def growth_table(console: Console) -> None:
     table = Table("(N, b, e)", "exact, s", "per state, ms", title="Exact optima of many states")
     for size in [(1000, 3, 3), (10_000, 3, 3), (100_000, 3, 3)]:
@@ -288,7 +234,6 @@ def growth_table(console: Console) -> None:
 
 def main(sizes: list[tuple[int, int, int]] | None = None) -> None:
     console = Console(width=140)
-    float_table(console)
     growth_table(console)
     exact_table(console, sizes or SIZES)
 

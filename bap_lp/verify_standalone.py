@@ -47,6 +47,7 @@ import sys
 from collections import Counter, defaultdict
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
+from functools import reduce
 from itertools import combinations, pairwise, product
 from types import SimpleNamespace as Record
 
@@ -236,7 +237,8 @@ class LoweredGame:
 
     def __init__(self, mass, cost, worst=None):
         self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
-        self.observers, self.rows, self.most, self.pure = {}, {}, None, False  # most: signals; pure: deterministic
+        self.observers, self.rows = {}, {worst: []} if worst else {}
+        self.most, self.pure = None, False  # the most signals; whether only deterministic mechanisms will do
 
     def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
         """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
@@ -514,7 +516,7 @@ def proved(problem, mechanism, document, allow):
         asked = listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in asked])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = game.aligned and not {"max_bob_risk", *ALONE} & demanded(conditions[0])
+    covered = game.aligned and not {"max_bob_risk", *ALONE} & {k for k, v in conditions[0].items() if v is not False}
     need(covered or not game.reporting, "a condition is not possible with a Bob who reports probabilities")
     if one:
         release = Release(game, conditions[0], F(0) if over else lams[0])
@@ -613,8 +615,7 @@ def bound_files(place, names, form):
 ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
-NOTIONS = ["min_eve_risk", "max_bob_risk", "max_leakage", "max_information", "deterministic", "max_signals"]
-CONDITIONS = [*CONES, *NOTIONS, *PRIVACY, "margin"]
+CONDITIONS = [*CONES, *PRIVACY, *ALONE, "min_eve_risk", "max_bob_risk", "max_leakage"]
 
 
 class Release:
@@ -644,8 +645,9 @@ class Release:
                     vectors.append(([(x, v) for x, v in enumerate(vector) if v], column))
                 self.rows[name] = [([(x, s, v) for x, v in row], [], F(0)) for s in self.S
                                    for row, column in vectors if column is None or column in self.eve[s]]
-            elif name in NOTIONS:
-                getattr(self, name)(value)
+        self.numbers(asked)
+        if "max_information" in asked:
+            self.max_information(asked["max_information"])
         private = {*PRIVACY} & {*asked} and self.privacy(asked)
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
@@ -659,20 +661,24 @@ class Release:
         found, self.exact = number(v, low, high), self.exact and type(v) is not float
         return found + looser * LOOSE * found if self.game.read is rounded else found
 
-    def costing(self, table, sign):
-        return [(x, s, sign * v) for x, row in enumerate(table) for s, v in enumerate(row)]
-
-    def min_eve_risk(self, v):
-        terms = [] if self.eve else [("eve", s, g, 1) for s in self.S for g in range(len(self.game.groups))]
-        self.rows["min_eve_risk"] = [(self.costing(self.harm if self.eve else [], -1), terms, -self.limit(v, -1))]
-
-    def max_bob_risk(self, v):
-        self.rows["max_bob_risk"] = [(self.costing(self.bob, 1), [], self.limit(v, 1))]
-
-    def max_leakage(self, v):
-        """sum_s max_x q(s|x) <= c."""
-        self.program.observe("leak", [[(x, F(-1))] for x in range(self.game.N)], [range(self.game.N)])
-        self.rows["max_leakage"] = [([], [("leak", s, 0, 1) for s in self.S], self.limit(v, 1, 1))]
+    def numbers(self, asked):
+        """Conditions that are one number each; sum_s max_x q(s|x) is the leakage."""
+        program, N, S, groups = self.program, self.game.N, self.S, range(len(self.game.groups))
+        costing = lambda table: [(x, s, v) for x, row in enumerate(table) for s, v in enumerate(row)]
+        if "min_eve_risk" in asked:
+            entries = costing([[-v for v in row] for row in self.harm] if self.eve else [])
+            terms = [] if self.eve else [("eve", s, g, 1) for s in S for g in groups]
+            self.rows["min_eve_risk"] = [(entries, terms, -self.limit(asked["min_eve_risk"], -1))]
+        if "max_bob_risk" in asked:
+            self.rows["max_bob_risk"] = [(costing(self.bob), [], self.limit(asked["max_bob_risk"], 1))]
+        if "max_leakage" in asked:
+            program.observe("leak", [[(x, F(-1))] for x in range(N)], [range(N)])
+            terms = [("leak", s, 0, 1) for s in S]
+            self.rows["max_leakage"] = [([], terms, self.limit(asked["max_leakage"], 1, 1))]
+        program.most, program.pure = asked.get("max_signals"), asked.get("deterministic", False)
+        need(type(program.pure) is bool, "deterministic must be true or false")
+        good = "max_signals" not in asked or (type(program.most) is int and program.most >= 1)
+        need(good, "max_signals must be a positive integer")
 
     def max_information(self, rows):
         """I(A;S) <= c bits: H(A|S) is the risk of who reports A. c is read larger by 2^-100; logarithms are rounded."""
@@ -695,14 +701,6 @@ class Release:
             found.append(([], terms, -most * log_below(F(1, 2)) - entropy))
         self.program.observe("max_information", losses, groups, scores=scores)
         self.rows["max_information"] = found
-
-    def max_signals(self, v):
-        need(type(v) is int and v >= 1, "max_signals must be a positive integer")
-        self.program.most = v
-
-    def deterministic(self, v):
-        need(type(v) is bool, "deterministic must be true or false")
-        self.program.pure = v
 
     def obedience(self, margin):
         """Every agent prefers what he is told by a margin; rows by signal, agent and other decision."""
@@ -842,11 +840,6 @@ class Release:
         return True
 
 
-def demanded(asked):
-    """The names of the conditions that ask for something: `deterministic = false` does not."""
-    return {name for name, value in asked.items() if value is not False}
-
-
 def power(K, log, d):
     """K^d, None if it is too large to be written down."""
     bits = max(K.numerator.bit_length(), K.denominator.bit_length())
@@ -894,9 +887,9 @@ def several(kind, games, conditions, lams, weights):
     tuples, tiers, exact = list(product(*map(range, sizes))), kind == "tiers", True
     nothing = [[F(0)] * len(tuples) for _ in games[0].p]
     program = LoweredGame([F(1)] * games[0].N, nothing, None if tiers else "scenarios")
-    program.rows |= {} if tiers else {"scenarios": []}
     for k, (g, head, asked, lam) in enumerate(zip(games, heads, conditions, lams)):
-        need(not {*ALONE} & demanded(asked), "a condition is not possible with several problems")
+        alone = {k for k in ALONE if asked.get(k, False) is not False}
+        need(not alone, "a condition is not possible with several problems")
         if tiers:  # tier k sees the first k decisions of a signal
             sees = [s // math.prod(sizes[k + 1 :]) for s in range(len(tuples))]
             told = [view % sizes[k] for view in range(sees[-1] + 1)]
@@ -936,28 +929,25 @@ def worst_row(program, eve, cost, groups, lam):
 def case_of(part, N, S):
     """A part of the mechanisms: signals, allowed signals by state, multipliers; void: no mechanism is in it."""
     keyed(part, ["signals", "replies", "weights"], ["states", "void"])
-    keep, few, why = positions(part["signals"], S, "a case is about no signals"), {}, "a case is about no states"
-    need(type(part.get("void", False)) is bool, "void must be true or false")
-    for x, own in (listed(row, why, 2) for row in many(part.get("states", []))):
-        positions([x], N, why)
-        few[x] = sorted({*positions(own, len(keep), "a case is about no signals")})
-    allowed = [few.get(x, range(len(keep))) for x in range(N)]
-    return Record(keep=keep, few=few, allowed=allowed, void=part.get("void", False), dual=dual_of(part))
+    keep, why, void = positions(part["signals"], S, "a case is about no signals"), "no states", part.get("void", False)
+    need(type(void) is bool, "void must be true or false")
+    allowed, whole = [range(len(keep))] * N, not many(part.get("states", []))
+    for x, own in (listed(row, why, 2) for row in part.get("states", [])):
+        allowed[positions([x], N, why)[0]] = sorted({*positions(own, len(keep), "a case is about no signals")})
+    need(keep and all(allowed), "a case is about no signals")
+    return Record(keep=keep, whole=whole, allowed=allowed, void=void, dual=dual_of(part))
 
 
 def by_cases(release, cases, value):
     """The least bound over cases that together contain every mechanism."""
     N, S, boxes, program = release.game.N, len(release.S), [], release.program
     for case in cases:
-        need(case.keep and all(case.allowed), "a case is about no signals")
-        spend(N + sum(map(len, case.few.values())) + S * (1 + S // 1000))
-        kept, bits = {*case.keep}, [1 << s for s in case.keep]
+        spend(sum(map(len, case.allowed)) + S * (1 + S // 1000))
         if program.pure:  # a set of signals, as bits, for every state
-            every = sum({*bits})
-            boxes.append([sum({bits[s] for s in case.few[x]}) if x in case.few else every for x in range(N)])
+            boxes.append([sum({1 << case.keep[k] for k in own}) for own in case.allowed])
         else:  # for every signal: 1 it is sent, 2 it is not
-            need(program.most <= S and not case.few, "there are cases without a limit on the signals")
-            boxes.append([3 if s in kept else 2 for s in range(S)])
+            need(program.most <= S and case.whole, "there are cases without a limit on the signals")
+            boxes.append([3 if k else 2 for k in map(Counter(case.keep).get, range(S))])
     covered([(1 << S) - 1] * N if program.pure else [3] * S, boxes, program.most, program.pure)
     for case in cases:
         bound = program.bound(case.dual, case.keep, case.allowed, case.void)
@@ -1369,14 +1359,6 @@ class Summed(LoweredGame):
         return self.unit, row
 
 
-def joint(levels, sizes):
-    """One number for several levels, the last changing fastest."""
-    out = 0
-    for level, size in zip(levels, sizes):
-        out = out * size + level
-    return out
-
-
 def plain(v, low=0, high=MOST):
     """A number as the package writes it: a float, or a fraction in lowest terms."""
     found = number(v, low, high, True)
@@ -1474,7 +1456,8 @@ class Records:
         if "score" in e:
             need(e["score"] in ("log", "brier") and given == scored_losses(e["score"], len(given)), "another score")
         one = Record(secret=secret, knows=knows, loss=[[*map(self.read, row)] for row in given], weight=weight, own=e)
-        one.z = [joint([x[k] for k in knows], [self.sizes[k] for k in knows]) for x in self.types]
+        joint = lambda z, k: z * self.sizes[k[0]] + k[1]  # one number for the levels that she knows
+        one.z = [reduce(joint, ((k, x[k]) for k in knows), 0) for x in self.types]
         one.s, [K] = [x[secret] for x in self.types], positions([e["informed"]], 10**6, "informed")
         one.chances = [[F(v, 2**16) for v in row] for row in draws[str(K)]] if K > 1 else [[F(1)] for _ in self.types]
         one.parts = [Record(**vars(one) | {"chance": own}) for own in zip(*one.chances)]

@@ -207,27 +207,18 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
         "lambda": lams if several else lams[0],
         "value": _exactly(certificate.value),
         "gap": _exactly(certificate.gap),
+        "weights_of_tiers": [_exactly(w) for w in certificate.tier_weights] or None,
+        "conditions": [one.written() for one in certificate.conditions_of] or certificate.conditions.written() or None,
+        "priors": None if certificate.listed is None or certificate.priors is None else certificate.priors.document(),
     }
-    if certificate.tier_weights:
-        out["weights_of_tiers"] = [_exactly(w) for w in certificate.tier_weights]
-    if not certificate.conditions.empty:
-        out["conditions"] = certificate.conditions.written()
-    if certificate.conditions_of:
-        out["conditions"] = [one.written() for one in certificate.conditions_of]
-    if certificate.priors is not None and certificate.listed is not None:
-        out["priors"] = certificate.priors.document()
-        out["listed"] = proof_table(certificate.listed)
-        out |= {} if certificate.witness is None else {"witness": proof_table(certificate.witness)}
-    if certificate.channel is not None:
-        out["channel"] = proof_table(certificate.channel)
+    for name in ("listed", "witness", "channel"):
+        table = getattr(certificate, name)
+        out[name] = None if table is None else proof_table(table)
     out |= _dual_document(certificate.dual)
-    if certificate.reports:
-        out["reports"] = [proof_table(table) for table in certificate.reports]
-    if certificate.splits:
-        out["splits"] = list(certificate.splits)
-    if certificate.cases:
-        out["cases"] = [_case_document(case) for case in certificate.cases]
-    return out
+    out["reports"] = [proof_table(table) for table in certificate.reports] or None
+    out["splits"] = list(certificate.splits) or None
+    out["cases"] = [_case_document(case) for case in certificate.cases] or None
+    return {key: value for key, value in out.items() if value is not None}
 
 
 def _exactly(value: Any) -> str:
@@ -235,20 +226,17 @@ def _exactly(value: Any) -> str:
 
 
 def _dual_document(dual: Dual) -> dict[str, Any]:
-    weights = {}
-    for name, w in dual.weights.items():
-        at = [[k, str(w[k])] for k in np.flatnonzero(w != 0).tolist()]
-        weights[name] = {"shape": [len(w)], "at": at}
+    weights = {
+        name: {"shape": [len(w)], "at": [[k, str(w[k])] for k in np.flatnonzero(w != 0).tolist()]}
+        for name, w in dual.weights.items()
+    }
     return {"replies": {name: proof_table(u) for name, u in dual.replies.items()}, "weights": weights}
 
 
 def _case_document(case: Case) -> dict[str, Any]:
-    document: dict[str, Any] = {"signals": list(case.keep)}
-    if case.fixed:
-        document["states"] = [[x, list(signals)] for x, signals in case.fixed]
-    if case.void:
-        document["void"] = True
-    return document | _dual_document(case.dual)
+    states = {"states": [[x, list(signals)] for x, signals in case.fixed]} if case.fixed else {}
+    void = {"void": True} if case.void else {}
+    return {"signals": list(case.keep), **states, **void, **_dual_document(case.dual)}
 
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:

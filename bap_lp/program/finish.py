@@ -224,8 +224,9 @@ def priced(program: Program, dual: Dual, rho: Array | None = None) -> Dual:
             w = w if rows.equal else np.maximum(w, 0.0)
             w = lifted(np.where(np.isfinite(w), w, 0.0))
         weights[rows.name] = w
-    if worst:
-        _absorb(np.concatenate([weights[name] for name in worst]), EXACT.one, weights, worst)
+    found, count = sum(weights[name].sum() for name in worst), sum(len(weights[name]) for name in worst)
+    for name in worst:  # scaled to the sum one
+        weights[name] = weights[name] / found if found else EXACT.full(len(weights[name]), EXACT.one / count)
     goals, replies = program.prices(weights), {}
     sent = None if rho is None else floats(rho)
     for o in program.observers if sent is None else program.rounded.observers:
@@ -241,15 +242,6 @@ def _heard(o: Observer, rho: Array) -> Array:
     silent = np.ones(o.views, dtype=bool)
     silent[o.sees[(rho != 0).any(axis=0)]] = False
     return np.where(silent[:, None], losses.sum(axis=0), losses)
-
-
-def _absorb(parts: Array, total: Any, weights: dict[str, Array], names: list[str]) -> None:
-    """Weights that sum to a total: scaled to it."""
-    found = parts.sum()
-    factor = total / found if found else None
-    for name in names:
-        even = EXACT.full(len(weights[name]), total / len(parts))
-        weights[name] = even if factor is None else weights[name] * factor
 
 
 def _settled(u: Array, goals: Array, starts: Array, losses: Array | None) -> Array:

@@ -82,17 +82,11 @@ class PriorSet(ReadOnly, Displayed):
             if len(above):
                 x = int(above[0])
                 raise InputError(f"lower[{x}]", public(numbers["lower"][x]), f"must be at most upper[{x}]")
-        return cls("box", numbers)._boxed()
-
-    def _boxed(self) -> PriorSet:
-        for name, sign, words in (("lower", 1, "at most"), ("upper", -1, "at least")):
-            if name in self.numbers:
-                exact = is_exact(self.numbers[name])
-                total = _loosened(EXACT.array(self.numbers[name]), -sign, exact).sum()
-                if sign * (total - 1) > 0:
-                    rule = f"must be {words} 1, or the box holds no distribution"
-                    raise InputError(f"sum of {name}", self.numbers[name].sum(), rule)
-        return self
+        for name, own in numbers.items():
+            sign, words = (1, "at most") if name == "lower" else (-1, "at least")
+            if sign * (_loosened(EXACT.array(own), -sign, is_exact(own)).sum() - 1) > 0:
+                raise InputError(f"sum of {name}", own.sum(), f"must be {words} 1, or the box holds no distribution")
+        return cls("box", numbers)
 
     @classmethod
     def total_variation(cls, radius: Any) -> PriorSet:

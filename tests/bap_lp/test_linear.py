@@ -185,3 +185,14 @@ def test_looks_in_floats_refuse_dependent_columns() -> None:
     lp = program([1, 1], [[1, 2], [2, 4]], [1, 2])
     assert sharpened(lp.rounded, np.array([0, 1])) is None
     assert sharpened(lp.rounded, np.array([0])) is None
+
+
+def test_looks_leave_the_vertex_that_the_ties_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    prior = [F(k, 10**12 + 11) for k in (2, 1, 2, 3, 10**12, 2, 1)]
+    bob = [[int(d) for d in row] for row in ("0110", "0011", "0110", "1001", "0010", "1010", "1100")]
+    eve = [[int(d) for d in row] for row in ("101", "010", "011", "001", "000", "110", "101")]
+    problem, found = Problem(prior, bob, eve), []
+    for rows in (0, 10**9):  # from which programs are solved by looks
+        monkeypatch.setattr("bap_lp.engines.linear.optimum._MANY_ROWS", rows)
+        found.append(solve(problem, "1/3", conditions={"margin": 0}).mechanism)
+    assert found[0] == found[1]

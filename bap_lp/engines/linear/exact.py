@@ -12,7 +12,7 @@ the walk ends. Further costs then choose among several optimal vertices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -97,11 +97,25 @@ def optimise(
         repairs += 1
         stalled = stalled + 1 if step == 0 else 0
     basic, values, steps = _break_ties(lp, basic, factor, values, y, ties)
+    z = _point(lp, basic, values)
+    repairs += steps
+    return Optimum(z, y, basic, repairs, "exact basis" + (f", repaired in {repairs} exact steps" if repairs else ""))
+
+
+def at_vertex(lp: LinearProgram, best: Optimum, basic: Array) -> Optimum | None:
+    """The same optimum with the vertex of another basis; None if that is not optimal."""
+    basic, _, values = _regular(lp, basic)
+    z = _point(lp, basic, values)
+    worse = _infeasible(lp, basic, values).any() or lp.cost.dot(z) != lp.cost.dot(best.z)
+    return None if worse else replace(best, z=z)
+
+
+def _point(lp: LinearProgram, basic: Array, values: Array) -> Array:
+    """z at a basis with these values."""
     z = EXACT.zeros(lp.shape[1])
     structural = basic < lp.shape[1]
     z[basic[structural]] = values[structural]
-    repairs += steps
-    return Optimum(z, y, basic, repairs, "exact basis" + (f", repaired in {repairs} exact steps" if repairs else ""))
+    return z
 
 
 def _break_ties(

@@ -24,7 +24,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bap_lp.engines.linear.exact import Infeasible, LongWalk, Optimum, optimise
+from bap_lp.engines.linear.exact import Infeasible, LongWalk, Optimum, at_vertex, optimise
 from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.program import LinearProgram
@@ -115,6 +115,8 @@ def _by_looks(
     if last is None:
         return None
     found = optimise(lp, last, (), limit)
+    if found.repairs and len(ties):  # slacks that must stay zero may have been basic: the vertex was right
+        found = at_vertex(lp, found, last) or found
     return _by_simplex(found, f", {counted(total, 'closer look')}" if total else "")
 
 

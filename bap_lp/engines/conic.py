@@ -61,10 +61,11 @@ class _Score:
         return len(self.reporter.values), self.observer.views
 
 
-def conic_point(program: Program, scale: float = 1.0, balanced: bool = True) -> ConicPoint:
+def conic_point(program: Program, scale: float | None = 1.0, balanced: bool = True) -> ConicPoint:
     """The optimum of a program whose costs have this scale; raises NoMechanism if there is none.
 
-    balanced: whether Clarabel scales rows and columns. It seldom loses digits both ways.
+    scale: None for the largest cost. balanced: whether Clarabel scales rows and columns, which seldom loses digits
+    both ways.
     """
     import clarabel
     from scipy import sparse
@@ -108,7 +109,9 @@ def conic_point(program: Program, scale: float = 1.0, balanced: bool = True) -> 
     right = np.zeros(matrix.shape[0])
     right[: int(equal.sum())] = rhs[equal]
     right[zeros : zeros + int((~equal).sum())] = rhs[~equal]
-    cost = np.append(lp.cost / scale, np.zeros(count - lp.shape[1])) * unit
+    cost = np.append(lp.cost, np.zeros(count - lp.shape[1])) * unit
+    scale = scale or float(np.abs(cost).max(initial=0.0)) or 1.0
+    cost /= scale
     kinds = [clarabel.ZeroConeT(zeros), clarabel.NonnegativeConeT(signs), *cones]
     x, z = _solved(cost, matrix, right, kinds, balanced)
 

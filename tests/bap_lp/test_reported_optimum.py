@@ -224,6 +224,15 @@ def test_losses_beyond_what_clarabel_can_scale_have_an_answer_with_its_gap(scale
     assert found.gap >= 0
 
 
+def test_costs_far_above_what_the_release_can_change_are_no_conflict() -> None:
+    problem = Problem([0.5, 0.5], [[2000.0, 1000.0], [2000.0, 0.0]], eves=[Agent("log", secret=["v", "u"])])
+    same = {"posterior_ratio": [{"event": [0], "exp_epsilon": 1.0}]}
+    found = solve(problem, 1e-9, conditions=same)
+    assert 500 - found.value == pytest.approx(1e-9 * math.log(2), rel=1e-3)
+    assert found.gap < 1e-9
+    assert verify(problem, found.certificate)
+
+
 def test_ties_and_states_without_probability_do_no_harm() -> None:
     prior, bob = ["1/2", 0, "1/4", "1/4"], [[1, 1], [0, 1], [1, 1], [1, 1]]
     found = solve(Problem(prior, bob, eves=[Agent("log", secret=["a", "b", "c", "c"])]), 1)

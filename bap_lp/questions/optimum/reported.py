@@ -9,7 +9,7 @@ and their difference is stated; it is small, but not zero.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.proof.certificate import Certificate, reported
+from bap_lp.proof.certificate import NEAR, Certificate, reported
 from bap_lp.proof.statement import Statement, rounds
 from bap_lp.questions.optimum.asked import numbers_of
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
@@ -95,9 +95,9 @@ class ReportedProblem:
         spread = null_bob - bob + lam * (null_eve - eve)
         self.scale = float(spread) if spread > 0 else 1.0
 
-    def _solved(self, balanced: bool) -> ConicPoint:
+    def _solved(self, scale: float | None, balanced: bool) -> ConicPoint:
         try:
-            return conic_point(self.program, self.scale, balanced)
+            return conic_point(self.program, scale, balanced)
         except NoMechanism:
             names = ", ".join(self.conditions.given())
             raise InputError("conditions", None, f"cannot be met: no mechanism satisfies {names}") from None
@@ -156,15 +156,20 @@ class ReportedProblem:
             return None
 
     def proved(self) -> Ends:
-        """Both ends. If those of one solution are not close enough, each is the better one of two."""
+        """Both ends. If those of one solution are not close enough, each is the better one of two.
+
+        Where costs are much larger than what the release can change, Clarabel may take a program of its scale for
+        infeasible: then the largest cost is the scale.
+        """
         found, failed = [], []
-        for balanced in (True, False):
+        for scale, balanced in product((self.scale, None), (True, False)):
+            enough = EXACT.number((NEAR if scale is None else _CLOSE) * self.scale)
+            if any(one.value - one.bound <= enough for one in found):
+                break
             try:
-                found.append(self._ends(self._solved(balanced)))
+                found.append(self._ends(self._solved(scale, balanced)))
             except (ArithmeticError, InputError, OutOfTime) as error:
                 failed.append(error)
-            if found and found[0].value - found[0].bound <= EXACT.number(_CLOSE * self.scale):
-                break
         if not found:
             raise failed[0]
         high, low = min(found, key=lambda one: one.value), max(found, key=lambda one: one.bound)

@@ -51,6 +51,14 @@ def test_a_cap_of_zero_gives_the_null_release(cap: Any) -> None:
     assert found.value == pytest.approx(float(nothing.alice(LAM)), abs=1e-12)
 
 
+@pytest.mark.parametrize("bob", [0, 1])
+@pytest.mark.parametrize("cap", [None, 0, 0.1])
+def test_agents_who_lose_nothing_are_allowed(bob: int, cap: Any) -> None:
+    found = to_cvxpy(Problem(["1/2", "1/2"], [[0, bob], [bob, 0]], [[0, 0], [0, 0]]), 1).solve(max_kl=cap)
+    check(found)
+    assert found.value <= bob / 2 + ACCURACY
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_caps_are_met_and_cost_more_the_tighter_they_are(seed: int) -> None:

@@ -111,7 +111,7 @@ class Bridge:
         self.t = cp.Variable((b, len(problem.eve_groups)), name="t")
         losses = self.rho.T @ self.E  # signals x Eve's decisions
         self.rows = cp.sum(self.channel, axis=1) == 1
-        self.unit = unit = max(float(self.E.max()), 1e-300)  # of Eve's losses
+        self.unit = unit = float(self.E.max()) or 1.0  # of Eve's losses
         self.hypograph = [self.t[:, [k]] / unit <= losses[:, g] / unit for k, g in enumerate(problem.eve_groups)]
         self.constraints = [self.rows, cp.sum(self.rho, axis=0) == self.signal_probability, *self.hypograph]
         self.bob_risk = cp.sum(cp.multiply(self.B, self.rho))
@@ -223,7 +223,7 @@ class Bridge:
         elif each is not None:
             single = [self.kl_to_prior(i) <= each * self.signal_probability[i] for i in decisions]
         every = [*self.constraints, *single, *flat, *constraints]
-        size = self.problem.arrays.size(price)
+        size = float(max(self.B.max(), price * self.E.max())) or 1.0
         problem = cp.Problem(cp.Minimize(self.alice(price) / size), every)  # of size one, whatever the losses are
         with warnings.catch_warnings():  # the bound below judges the accuracy, and `status` says what the solver thinks
             warnings.filterwarnings("ignore", "Solution may be inaccurate")

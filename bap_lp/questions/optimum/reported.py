@@ -161,7 +161,8 @@ class ReportedProblem:
         Where costs are much larger than what the release can change, Clarabel may take a program of its scale for
         infeasible: then the largest cost is the scale.
         """
-        found, failed = [], []
+        found: list[Ends] = []
+        failed: list[Exception] = []
         for scale, balanced in product((self.scale, None), (True, False)):
             enough = EXACT.number((NEAR if scale is None else _CLOSE) * self.scale)
             if any(one.value - one.bound <= enough for one in found):

@@ -240,6 +240,19 @@ def test_bob_decides_what_the_signals_of_a_float_optimum_say() -> None:
     assert found.value == float(bob - eve)
 
 
+def test_risks_are_those_of_agents_who_decide_for_themselves() -> None:
+    bob = [[3.0000000000000003e-13, 1e-12, 2.000000002], [2.000000000000001, 2.00000000000001, 2.0000003]]
+    eve = [[0.0, 1000.000002, 2e-10], [1000.000002, 3.0000000000000005e-10, 2000.0000000000998]]
+    rare = Problem([0.9997000899730081, 0.00029991002699190244], bob, eve)  # Bob would not follow a signal of 2^-52
+    tied = Agent([[3, 2], [3, 3], [1, 1]], harm=[[0, 0], [1, 1], [3, 1]])  # as good to her, and not to Alice
+    full = Problem([1 / 2, 1 / 4, 1 / 4], [[1e4, 1e5], [1e-7, 1e-8], [2e5, 1e3]], eves=[tied])
+    for problem, lam in ((rare, 1.0), (full, 0.0)):
+        found = solve(problem, lam, False)
+        own = evaluate(problem, found.mechanism).risks
+        assert found.risks.bob == pytest.approx(own.bob, rel=1e-14)
+        assert found.risks.eve == pytest.approx(own.eve, rel=1e-14)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> None:
     draw = random.Random(seed)

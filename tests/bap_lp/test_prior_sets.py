@@ -27,6 +27,7 @@ from bap_lp import (
     bracketed_path,
     calibrate,
     condition_costs,
+    evaluate,
     load_bundle,
     load_problem,
     robust,
@@ -556,3 +557,11 @@ def test_a_set_survives_its_file(priors: PriorSet, tmp_path: Path) -> None:
     assert found.priors != PriorSet.total_variation("1/11")
     with pytest.raises(InputError, match=r"three: priors.total_variation = 3 must be at most 1"):
         problem_from_dict(document | {"priors": {"total_variation": 3}}, "three")
+
+
+def test_a_float_condition_at_its_edge_is_met_exactly_over_a_set_of_priors() -> None:
+    bob, eve = [[3.0, 0.0], [2.0, 3.0], [2.0, 3.0]], [[1.0, 0.0], [1.0, 3.0], [2.0, 1.0]]
+    problem = Problem([3 / 8, 3 / 8, 1 / 4], bob, eve)
+    found = solve(problem, 1.0, conditions={"min_eve_risk": 1.25}, priors={"total_variation": 0.1})
+    assert verify(problem, found.certificate)
+    assert evaluate(problem, found.mechanism).risks.eve == pytest.approx(1.25)

@@ -51,7 +51,7 @@ from bap_lp.proof.statement import Statement, release_statement
 from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.questions.optimum.solution import Solution, mechanism_on, obedient
+from bap_lp.questions.optimum.solution import Solution, mechanism_on, obedient, own_risks
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import EXACT, Array, stated, tree_sum
 from bap_lp.rational import stated as as_stated
@@ -126,9 +126,12 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     risks = Risks.summed(told, eve, 1) if exact else Risks.summed(float(told), float(eve), 1)
     prior = asked.problem.p if exact else layout.whole.p
     certificate = Certificate((at,), stated, gap, rows, dual, exact, asked.conditions, tuple(cases), prior=prior)
+    mechanism = mechanism_of(asked, rows)
+    if asked.problem.misaligned:  # at lam = 0 an Eve may be told a decision that is as good to her, and not to Alice
+        risks = own_risks(asked.problem, mechanism, risks)
     how = "obedience program" if asked.problem.misaligned else "compact program"
     how += f"{'' if asked.conditions.empty else ' under conditions'}, {found.how}"
-    return Solution(asked.problem, at, stated, mechanism_of(asked, rows), risks, bound, gap, how, certificate)
+    return Solution(asked.problem, at, stated, mechanism, risks, bound, gap, how, certificate)
 
 
 def mechanism_of(asked: AskedProblem, rows: Array) -> Mechanism:

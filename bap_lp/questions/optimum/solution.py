@@ -10,6 +10,7 @@ import numpy as np
 
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
+from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -170,6 +171,13 @@ def published(
     every = whole(q)
     shown = every if kept is q else whole(kept)
     return Mechanism.of(shown, signals, problem.states, "optimum"), every
+
+
+def own_risks(problem: Problem, mechanism: Mechanism, told: Risks) -> Risks:
+    """The risks of agents who decide for themselves, if that is better for them than what they are told."""
+    own = risks_of(problem, mechanism)
+    gain = own.bob + own.bob_error < told.bob or own.eve - own.eve_error > told.eve
+    return own if gain else told
 
 
 def channel_of(arrays: Arrays, rho: Array) -> Array:

@@ -32,7 +32,7 @@ from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate, closed, ends_of, settled
-from bap_lp.questions.optimum.solution import Solution, channel_of, published
+from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
 from bap_lp.rational import Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
@@ -175,6 +175,7 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
         bob, eve, value, bound = ends_of(problem, at, channel, dual)
     stated, least, gap = closed(value, bound, exact)
     risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
+    risks = risks if exact else own_risks(problem, mechanism, risks)
     certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
     return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate)
 

@@ -23,7 +23,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.credal import Credal
 from bap_lp.program.worst_prior import Oracle, Search, replies_at, told
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.rational import EXACT, Array, InputError, floats
 
 _ROUNDS = 400
 _CLOSE = 1e-11  # of the losses: a gap at which cuts end
@@ -32,6 +32,7 @@ _NODES = 20_000
 _FEW = 300  # nodes of a search that need not be whole
 _STARTS = 12  # priors of cuts from which the worst one is looked for
 _BINDING = 1e-6  # of the losses: how near a cut may be to the value of the best channel
+NO_ROOM = "leave no room for rounding over this set of priors: give exact numbers, or looser conditions"
 _STALE = 60  # rounds without a better gap by a tenth
 
 
@@ -113,7 +114,8 @@ def by_cuts(
 
     def confirm() -> Search:
         """The worst prior of the best channel, by a whole search."""
-        assert out.q is not None
+        if out.q is None:
+            raise InputError("conditions", None, NO_ROOM)
         search = Search(arrays, 1.0, out.q, oracle, out.priors[-1], credal)
         search.moved = out.moved[-1]
         search.climb()

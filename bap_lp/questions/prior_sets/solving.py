@@ -15,7 +15,7 @@ import numpy as np
 from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.linear.exact import Infeasible
 from bap_lp.engines.linear.highs import SolverError
-from bap_lp.engines.solve import inner_channel, solve_program
+from bap_lp.engines.solve import inner_channel, nearest_table, solve_program
 from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
@@ -50,12 +50,13 @@ from bap_lp.questions.prior_sets.blocks import (
     near_prior,
     some_prior,
 )
-from bap_lp.questions.prior_sets.cuts import Cuts, by_cuts, sized
+from bap_lp.questions.prior_sets.cuts import NO_ROOM, Cuts, by_cuts, sized
 from bap_lp.rational import EXACT, Array, InputError, float_above, floats, public, taken
 from bap_lp.rational import stated as as_stated
 
 _MOST_ENTRIES = 400_000  # of the exact program over tuple blocks
 _MOST_TABLE = 200_000  # probabilities of the channel
+_FEW = 2000  # probabilities up to which an exact program finds the nearest channel that meets the conditions
 _ENDS = 30  # rounds of tuples that the exact program is given
 _NEAR = 1e-9  # of the losses: a float gap that is not worth an exact solution
 _FIRST, _MORE = 8, 3  # vertices of a hull to start with, and that are added at a time
@@ -250,9 +251,10 @@ class _Task:
         assert cuts.q is not None
         assert cuts.dual is not None
         q = feasible(self.base, cuts.q, map(inner_channel, (self.base,)))
+        if q is None and cuts.q.size <= _FEW:  # conditions at their edge leave no room for rounding
+            q = nearest_table(self.base, cuts.q)
         if q is None:
-            rule = "leave no room for rounding over this set of priors: give exact numbers, or looser conditions"
-            raise InputError("conditions", None, rule)
+            raise InputError("conditions", None, NO_ROOM)
         live = [k for k, w in enumerate(cuts.weights.tolist()) if w > _LEAST] or [0]
         shares = [EXACT.number(float(cuts.weights[k])) for k in live] if len(cuts.weights) else [EXACT.one]
         total = sum(shares, EXACT.zero)

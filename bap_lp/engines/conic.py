@@ -116,9 +116,10 @@ def conic_point(program: Program, scale: float | None = 1.0, balanced: bool = Tr
     x, z = _solved(cost, matrix, right, kinds, balanced)
 
     y = np.zeros(len(lp.rhs))
-    y[rows[equal]] = z[: int(equal.sum())] / size[equal]
-    y[rows[~equal]] = np.maximum(z[zeros : zeros + int((~equal).sum())], 0.0) / size[~equal]
-    dual = form.dual(-scale * y)
+    with np.errstate(over="ignore"):  # rows of almost nothing
+        y[rows[equal]] = z[: int(equal.sum())] / size[equal]
+        y[rows[~equal]] = np.maximum(z[zeros : zeros + int((~equal).sum())], 0.0) / size[~equal]
+        dual = form.dual(-scale * y)
     reports, first, last = {}, zeros + int((~equal).sum()) + len(bounded), zeros + signs
     for one in scores:
         V, S = one.shape

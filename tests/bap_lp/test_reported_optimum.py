@@ -233,6 +233,15 @@ def test_costs_far_above_what_the_release_can_change_are_no_conflict() -> None:
     assert verify(problem, found.certificate)
 
 
+def test_multipliers_beyond_the_floats_are_left_out() -> None:
+    eve = [[2000.0000020000002, 2000.0002000000002], [1000.0, 1.0000000000000002e-06]]
+    bob = Agent([[0.7188830990300602, 0.049021614815287995], [0.5425638441748581, 0.6527168868608981]], weight=2.0)
+    problem = Problem([0.0, 1.0], bobs=[bob], eve_loss=eve)
+    same = {"pufferfish": {"pairs": [[[1], [1]]], "exp_epsilon": 1.0}, "exp_epsilon": 1.0, "neighbours": [[0, 1]]}
+    found = solve(problem, 1e6, conditions=same | {"max_information": 0.375})
+    assert verify(problem, found.certificate)
+
+
 def test_ties_and_states_without_probability_do_no_harm() -> None:
     prior, bob = ["1/2", 0, "1/4", "1/4"], [[1, 1], [0, 1], [1, 1], [1, 1]]
     found = solve(Problem(prior, bob, eves=[Agent("log", secret=["a", "b", "c", "c"])]), 1)

@@ -185,7 +185,7 @@ class ReportedProblem:
         final = self.problem.reported(tables)
         layout = LoweredProblem.of(final, self.conditions.demands(final))
         program = layout.whole_program(self.lam)
-        dual = self.layout.expanded(found.dual.each(lambda v: lifted(np.maximum(v, 0.0))))
+        dual = self.layout.expanded(found.dual.each(lambda v: lifted(np.nan_to_num(np.maximum(v, 0.0), posinf=0.0))))
         dual = Dual({**dual.replies, **_replies(self.program, program, found)}, dual.weights)
         dual = priced(program, program.completed(dual))
         statement = Statement(program, layout, self.conditions, self.lam)

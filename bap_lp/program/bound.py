@@ -339,7 +339,7 @@ class Program(ReadOnly):
         """Below the value of every feasible table (that sends only allowed[x,s]); raises NoProof."""
         weights = self._weighed(dual.weights)
         self._replied(dual.replies, weights)
-        least = least_margins(self, dual.replies, weights, allowed)
+        least = self._least(dual.replies, weights, allowed)
         paid = [w.dot(one.rhs) for one in self.rows if (w := weights[one.name]).any()]
         return tree_sum(self.mass * least) - sum(paid, self.field.zero)
 
@@ -378,6 +378,10 @@ class Program(ReadOnly):
                 v, g = wrong[0].tolist()
                 found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
                 raise NoProof(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
+
+    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
+        """The least margin of every state; a program whose cost is not laid out has its own way."""
+        return least_margins(self, replies, weights, allowed)
 
 
 def compact(arrays: Arrays, lam: Any) -> Program:

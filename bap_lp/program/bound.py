@@ -343,6 +343,10 @@ class Program(ReadOnly):
         paid = [w.dot(one.rhs) for one in self.rows if (w := weights[one.name]).any()]
         return tree_sum(self.mass * least) - sum(paid, self.field.zero)
 
+    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
+        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) for every x, over the signals allowed."""
+        return least_margins(self, replies, weights, allowed)
+
     def _weighed(self, weights: Weights) -> dict[str, Array]:
         known = {one.name: one for one in self.rows}
         for name in weights:

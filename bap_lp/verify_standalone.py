@@ -152,6 +152,12 @@ def floating(*values):
     return any(type(v) is float or (type(v) in (list, dict) and floating(*inside(v))) for v in values)
 
 
+def has_epsilon(value):
+    """Whether some epsilon in conditions is not 0: its ratio exp(epsilon) is a float."""
+    inner = value.values() if type(value) is dict else value if type(value) is list else ()
+    return (type(value) is dict and number(value.get("epsilon") or 0) != 0) or any(map(has_epsilon, inner))
+
+
 def table_of(rows, read, count=None, width=None):
     width = len(listed(listed(rows, "no table", count)[0], "no table", width))
     return [[read(v) for v in listed(row, "a table has rows of several lengths", width)] for row in rows]
@@ -1752,7 +1758,7 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     need(certificate["numbers"] in ("exact", "floats"), "numbers are exact or floats")
     floats, conditions = certificate["numbers"] == "floats", study["conditions"] or {}
     records, lam = Records(study, mechanism, prior, floats), number(certificate["lambda"], 0, MOST, True)
-    exact = records.exact and not floating(conditions)
+    exact = records.exact and not floating(conditions) and not has_epsilon(conditions)
     need(floats or exact, "the proof is exact and the study is not")
     need(not floats or allow or not exact, "the study is exact and its proof in floats")
     if prior["model"] == "counts":

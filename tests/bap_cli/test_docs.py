@@ -75,13 +75,13 @@ def test_the_json_shown_is_the_json_printed(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out) == json.loads(blocks(CLI, "json")[0])
 
 
-def options_of(command: Any, *words: str) -> dict[str, set[str]]:
-    """The options of every command, by its name."""
+def commands_of(command: Any, *words: str) -> dict[str, Any]:
+    """Every command, by its name."""
     if not hasattr(command, "list_commands"):
-        return {" ".join(words): {o for p in command.params for o in (*p.opts, *p.secondary_opts) if o[:1] == "-"}}
+        return {" ".join(words): command}
     context = typer.Context(command)
     below = ((name, command.get_command(context, name)) for name in command.list_commands(context))
-    return {name: found for word, one in below for name, found in options_of(one, *words, word).items()}
+    return {name: found for word, one in below for name, found in commands_of(one, *words, word).items()}
 
 
 def test_the_site_describes_every_option_of_every_command() -> None:
@@ -97,7 +97,11 @@ def test_the_site_describes_every_option_of_every_command() -> None:
         told[" ".join(words)] = {o for one in described if one for o in re.findall(r"--?[a-z][\w-]*", one[1])}
     shared = told.pop("gaussian")
     found = {name: told.pop(name) | (shared if "gaussian" in name else set()) for name in [*told]}
-    assert found == {name: own - {"--help"} for name, own in options_of(typer.main.get_command(app)).items()}
+    own = {
+        name: {o for p in one.params for o in (*p.opts, *p.secondary_opts) if o[:1] == "-"} - {"--help"}
+        for name, one in commands_of(typer.main.get_command(app)).items()
+    }
+    assert found == own
 
 
 DOCUMENTED = [
@@ -195,20 +199,10 @@ def test_the_errors_shown_are_the_errors_given() -> None:
         assert str(refused.value) == line
 
 
-def _all_commands() -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name in COMMANDS:
-        found = command_named(name)
-        inner = getattr(found, "commands", None)
-        out |= {name: found} if inner is None else {f"{name} {key}": one for key, one in inner.items()}
-    return out
-
-
 @pytest.mark.parametrize("name", [*COMMANDS])
 def test_every_option_has_a_whole_sentence_and_no_summary_is_cut(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for key, one in _all_commands().items():
-        if key.split()[0] == name:
-            helps = {option.name: option.help for option in one.params if option.name != "help"}
-            assert [(key, k) for k, words in helps.items() if not words or not words.endswith((".", ".toml"))] == []
+    for key, one in commands_of(command_named(name), name).items():
+        helps = {option.name: option.help for option in one.params if option.name != "help"}
+        assert [(key, k) for k, words in helps.items() if not words or not words.endswith((".", ".toml"))] == []
     assert main([name, "--help"]) == 0
     assert "..." not in capsys.readouterr().out.replace("[ARGS]...", "").replace("FILE...", "").replace(", ...,", "")

@@ -36,6 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
     "a floor in floats": {"conditions": {"min_eve_risk": 0.4}, "exact": False},
     "a cap in floats": {"conditions": {"cap": [{"secret": "ill", "level": "yes", "at_most": 0.75}]}, "exact": False},
     "a price in floats": {"conditions": {"max_bob_risk": 0.01}, "lam": 5},
+    "a ratio in floats": {"conditions": {"epsilon": 1.5}},
     "probabilities": {"eves": [Eve("ill", ["age"], "log")]},
     "an informed Eve under a cap": {
         "eves": [Eve("ill", ["age"], informed=3)],

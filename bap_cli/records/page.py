@@ -141,12 +141,11 @@ def _words(text: str) -> str:
 
 
 def shown_levels(study: Study, k: int, threshold: int) -> list[int]:
-    """The levels of a column that a page may name: those that enough fitted records have; with a threshold, text is
-    sorted."""
+    """The levels of a column that a page may name: those that enough fitted records have, text by the alphabet."""
     column = study.columns[k]
     count = np.bincount(study.codes[~study.left_out][:, k], minlength=len(column))
     often = [v for v in range(len(column)) if count[v] >= threshold]
-    return sorted(often, key=lambda v: column.labels[v]) if threshold and not column.ordered else often
+    return sorted(often, key=lambda v: column.labels[v]) if not column.ordered else often
 
 
 def _columns(solution: StudySolution, threshold: int) -> str:

@@ -377,5 +377,7 @@ def test_a_public_report_names_no_level_that_few_records_have_and_lists_text_by_
         page = (folder / "r.html").read_text()
         assert ("the mayor" in page) == (not options)
     assert "baker, nurse, smith; and levels with fewer than 10 records" in page
+    run(capsys, "report", "D", "-o", "r.html", "--no-attackers", "--public", "--threshold", "0")
+    assert "baker, nurse, smith, the mayor" in (folder / "r.html").read_text()
     run(capsys, "report", "D", "-o", "r.html", "--no-attackers", "--public", "--threshold", "21")
     assert "baker" not in (folder / "r.html").read_text()

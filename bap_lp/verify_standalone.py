@@ -330,7 +330,7 @@ class LoweredGame:
                 heard[x] += [(losses, different, told, below)] if losses else []
         least = []
         for x, charged in enumerate(charges):  # min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s])
-            spend(1 + len(keep) * (1 + len(heard[x])) // 20 + sum(len(own) * len(u) for own, u, *_ in heard[x]))
+            spend(1 + len(keep) * (1 + len(heard[x])) // 20 + sum(len(own) * len(u) for own, u, *_ in heard[x]) // 4)
             unit, row = (1, [0] * len(keep)) if void else self.costs(x, keep)
             for losses, replies, told, below in heard[x]:
                 lost, own = integers([v for _, v in losses])
@@ -1099,9 +1099,11 @@ def excess(game, q):
 def log_floor(q):
     """floor(2^128 log q) of a fraction, by decimals: their logarithms are right to the last digit."""
     need(q > 0, "a logarithm of a number that is not positive")
+    if abs(q - 1) < F(1, 2**130):  # log q lies between 1 - 1/q and q - 1
+        return 0 if q >= 1 else -1
     digits = 60
-    while q != 1:
-        spend(1 + (digits // 100) ** 2)
+    while True:
+        spend(1 + (digits > 60) * digits**2 // 20)
         with localcontext() as context:
             context.prec = digits
             log = F(Decimal(q.numerator).ln()) - F(Decimal(q.denominator).ln())
@@ -1110,7 +1112,6 @@ def log_floor(q):
         if low == high:
             return low
         digits *= 2
-    return 0
 
 
 def log_below(q):

@@ -110,7 +110,8 @@ class Bundle(Displayed):
         asked = [file.lam for file in self.problems]
         able = allow_float or any(isinstance(v, float) for v in (*asked, *self.weights))
         problems = [file.problem for file in self.problems]
-        if self.robust or self.tiered:
+        several = self.robust or self.tiered
+        if several:
             wanted = [file.conditions for file in self.problems]
             wrong = other_several(problems, asked, self.weights, wanted, self.certificate)
         else:
@@ -118,7 +119,6 @@ class Bundle(Displayed):
             wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
         if wrong:
             return Verdict(False, wrong)
-        several = self.robust or self.tiered
         return verify_mechanism(problems if several else self.problem, self.mechanism, self.certificate, able)
 
 

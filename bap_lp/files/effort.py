@@ -144,7 +144,3 @@ def items(document: Any, key: str) -> list[Any]:
 
 def length(document: Any, key: str) -> int:
     return _size(table(document).get(key))
-
-
-def width(document: Any, key: str) -> int:
-    return max(map(_size, items(document, key)), default=0)

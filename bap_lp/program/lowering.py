@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -46,10 +46,6 @@ class Signals(ReadOnly):
 
     def __len__(self) -> int:
         return len(self.bob)
-
-    def only(self, keep: Sequence[int]) -> Signals:
-        eve = None if self.eve is None else self.eve[list(keep)]
-        return Signals(self.bob[list(keep)], eve, tuple(self.names[s] for s in keep))
 
 
 def signals_of(problem: Problem, tuples: bool) -> Signals:
@@ -115,24 +111,6 @@ class SentSignals:
         return bob_weight * bob - lam * eve, -eve if bob_weight else bob
 
 
-class Demand(Protocol):
-    """A notion, as the program sees it."""
-
-    name: Any
-    tuples: Any
-    pure: Any
-    merges: bool
-    null_row: bool
-
-    def features(self) -> Array | None: ...
-
-    def on(self, index: Array, count: int) -> Any: ...
-
-    def lower(self, program: Lowering) -> None: ...
-
-    def expanded(self, dual: Dual, index: Array, share: Array) -> Dual: ...
-
-
 class Lowering:
     """The program as it is put together; `told` are p(x) E of what signals prescribe to the Eves, if they do."""
 
@@ -171,8 +149,9 @@ class Lowering:
 
 
 def lowered(
-    arrays: Arrays, signals: Signals, demands: Sequence[Demand], lam: Any, bob_weight: int = 1, scores: Scores = ()
+    arrays: Arrays, signals: Signals, demands: Sequence[Any], lam: Any, bob_weight: int = 1, scores: Scores = ()
 ) -> Program:
+    """The program under demands, which are those of `notions.base`."""
     out = Lowering(arrays, signals, lam, bob_weight, scores)
     for demand in demands:
         demand.lower(out)
@@ -235,13 +214,14 @@ class LoweredProblem(ReadOnly):
     @cached_property
     def scores(self) -> Scores:
         """The Eves who report probabilities, on merged states."""
-        first, p = first_members(self.index), self.arrays.p
-        return tuple((k, reporter.on(first, p)) for k, reporter in self.problem.reporters.items())
+        return self._scores(first_members(self.index), self.arrays.p)
 
     @cached_property
     def whole_scores(self) -> Scores:
         """The same on the problem's own states."""
-        first, p = np.arange(len(self.whole.p)), self.whole.p
+        return self._scores(np.arange(len(self.whole.p)), self.whole.p)
+
+    def _scores(self, first: Array, p: Array) -> Scores:
         return tuple((k, reporter.on(first, p)) for k, reporter in self.problem.reporters.items())
 
     @cached_property

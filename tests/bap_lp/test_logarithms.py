@@ -41,6 +41,7 @@ def test_a_rounded_logarithm_is_the_next_multiple_below_or_above(value: fmpq) ->
 @pytest.mark.parametrize("power", [129, 5_000, 60_000])
 def test_numbers_next_to_one_need_no_precision(power: int) -> None:
     tiny = fmpq(1, 2**power)
+    assert [verify_standalone.log_floor(1 + Fraction(sign, 2**power)) for sign in (1, -1)] == [0, -1]
     assert (log_below(1 + tiny), log_above(1 + tiny)) == (0, UNIT)
     assert (log_below(1 - tiny), log_above(1 - tiny)) == (-UNIT, 0)
 

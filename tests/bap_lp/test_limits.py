@@ -502,3 +502,18 @@ def test_a_long_common_denominator_is_paid_for_before_it_is_used(tmp_path: Path)
     (tmp_path / "b" / "certificate.json").write_text(json.dumps(document))
     with limited("work=20000"), pytest.raises(InputError, match=r"takes more than 20000 steps"):
         load_certificate(tmp_path / "b" / "certificate.json")
+
+
+def test_a_tiny_problem_of_long_numbers_is_solved_at_once_and_a_larger_one_is_refused_at_once() -> None:
+    draw = random.Random(0)
+
+    def problem(states: int, decisions: int, digits: int) -> Problem:
+        def row() -> list[Fraction]:
+            least = 10 ** (digits - 1)
+            return [Fraction(draw.randrange(least), draw.randrange(least, 10 * least)) for _ in range(decisions)]
+
+        return Problem([Fraction(1, states)] * states, *([row() for _ in range(states)] for _ in range(2)))
+
+    assert solve(problem(6, 4, 1000), 1).gap == 0
+    with pytest.raises(InputError, match=r"problem has exact numbers so long .* integers of \d\.\d million bits: "):
+        solve(problem(30, 10, 5000), 1)

@@ -10,6 +10,7 @@ has the value of all mechanisms, with t[i,g] the risk of Eve g at signal i.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -23,7 +24,7 @@ from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.game.solver import FEW, few_values, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
-from bap_lp.engines.linear.highs import SolverError, few_pivots, primal_basis, solve_lp
+from bap_lp.engines.linear.highs import SolverError, few_pivots, solve_interior, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.optimum import optimum, scaled
 from bap_lp.engines.linear.program import LinearProgram
@@ -42,7 +43,11 @@ _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
 # at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20). Later if no losses are equal: 2.5 against 1.1 s on floats at
 # (60, 60, 60), 0.04 against 0.14 s at (20, 100, 20). Not where ties are certain, 2.2 against 0.9 s
 _SQUARE, _SQUARE_DISTINCT = 25, 90
-_PIVOTS_TIED = 1000  # of the primal method on 0-1 losses: 5600 in 0.25 s at (60, 60, 20), 0.13 s from inside
+# rows from which the primal method is tried on distances alone, where 400 pivots are enough at (30, 30, 30): elsewhere
+# a tenth to a quarter of the time is lost, as on 0-1 losses at (60, 20, 60). With few rows pivots are cheap: 740 of 350
+# rows in 0.05 s. It is given up after so many pivots, or a quarter of the rows: it may need ten times as many as the
+# dual simplex method, or never end, as it does without perturbed bounds at (60, 20, 60)
+_ROWS, _PIVOTS, _CHEAP = 500, 400, 370_000
 # entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
 _PERTURBED, _PERTURBED_TIED = 10_000, 2000
 _PERTURBED_LONGER = 1.2  # times as long takes the structured method where ties are certain
@@ -74,11 +79,18 @@ def choose(arrays: Arrays) -> bool:
     return whole <= structured
 
 
-def _brief_basis(arrays: Arrays, lam: Any, weight: Array) -> Array | None:
-    """A basis by a few pivots, where the structured method would be long; None if they are not enough."""
-    if prod(arrays.shape) > _BRIEF_ENTRIES or estimated(arrays)[1] < _WORTH or _coarse(arrays.rounded):
-        return None
-    return _simplex_basis(arrays, lam, weight, True, brief=True)
+def _whole(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[LinearProgram | None, Array | None]:
+    """The float program if it is solved as a whole, and its basis where it is perturbed first.
+
+    Where the structured method would be long, a few pivots are tried before it: if they are enough, it is not needed.
+    """
+    direct = choose(arrays)
+    if not direct and (prod(arrays.shape) > _BRIEF_ENTRIES or estimated(arrays)[1] < _WORTH or _coarse(arrays.rounded)):
+        return None, None
+    lp, basic = compact_program(arrays.rounded, float(lam)), None
+    if perturbed or not direct:
+        basic = _simplex_basis(arrays, lp, lam, weight, True, brief=not direct)
+    return (lp, basic) if direct or basic is not None else (None, None)
 
 
 def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
@@ -176,17 +188,13 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
 
     try:
         least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
-        direct, start = choose(arrays), None
-        if not direct:
-            start = _brief_basis(arrays, lam, weight)
-        elif N * b * e >= least:
-            start = _simplex_basis(arrays, lam, weight, True)
-        if direct or start is not None:
-            direct, start = True, _first_guess(arrays, lam, weight) if start is None else start
-            vertex = optimum(compact_program(arrays, lam), ties=float_ties(arrays, weight), start=start)
+        lp, start = _whole(arrays, lam, weight, N * b * e >= least)
+        if lp is not None:
+            start = _first_guess(arrays, lam, weight) if start is None else start
+            vertex = optimum(lp, ties=float_ties(arrays, weight), start=start)
     except OutOfTime:
         return concluded(*_simple_pair(arrays, lam, weight), f"compact program, {STOPPED}")
-    if direct:
+    if lp is not None:
         rho, u = vertex.z[: N * b].reshape(N, b), -vertex.y[N:].reshape(b, e)
         basic, how = vertex.basic, f"compact program, {vertex.how}"
     else:
@@ -230,13 +238,9 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
     ties, whole = float_ties(arrays, weight), arrays.integers
     few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
     perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
-    direct, basic = choose(arrays), None
-    if not direct:
-        basic = _brief_basis(arrays, lam, weight)
-    elif perturbed:
-        basic = _simplex_basis(arrays, lam, weight, True)
-    if direct or basic is not None:
-        direct, basic = True, _simplex_basis(arrays, lam, weight, False) if basic is None else basic
+    small, basic = _whole(arrays, lam, weight, perturbed)
+    if small is not None:
+        basic = _simplex_basis(arrays, small, lam, weight, False) if basic is None else basic
         how = "compact program, HiGHS simplex"
     else:
         _, _, basic, how = _structured_basis(arrays.rounded, float(lam), progress, weight, stoppable=False)
@@ -245,8 +249,9 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
         return None if basic is None else exact_vertex(arrays, lam, CompactBasis.of(basic, arrays), ties)
 
     tied, found = basic, vertex_of(basic)
-    if not (found is not None and found.chosen) and (direct or found is not None):
-        tied = _simplex_basis(arrays, lam, weight, False, ties, basic)
+    if not (found is not None and found.chosen) and (small is not None or found is not None):
+        small = compact_program(arrays.rounded, float(lam)) if small is None else small
+        tied = _simplex_basis(arrays, small, lam, weight, False, ties, basic)
         found = vertex_of(tied)
     if found is not None and found.chosen:
         return JointOptimum(found.rho, found.u, found.value, f"{how}, exact basis")
@@ -266,6 +271,7 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
 
 def _simplex_basis(
     arrays: Arrays,
+    program: LinearProgram,
     lam: Any,
     weight: Array,
     perturbed: bool,
@@ -273,9 +279,9 @@ def _simplex_basis(
     start: Array | None = None,
     brief: bool = False,
 ) -> Array | None:
-    """The float basis of the whole program; `perturbed`: its costs, as the ties choose; `brief`: if it is near."""
+    """The basis of the whole float program; `perturbed`: its costs, as the ties choose; `brief`: if it is near."""
     small, (N, b, e) = arrays.rounded, arrays.shape
-    lp, columns, _ = scaled(compact_program(small, float(lam)))
+    lp, columns, _ = scaled(program)
     if perturbed:
         noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
         lp = replace(lp, cost=lp.cost + noise)
@@ -285,12 +291,16 @@ def _simplex_basis(
             return solve_lp(lp, [cost * columns for cost in ties], start).basic
         if brief:
             return few_pivots(lp, start, _BRIEF)
-        if _coarse(small):
-            return primal_basis(lp, start, inside=True, pivots=_PIVOTS_TIED)
+        rows = lp.shape[0]
+        if rows <= _ROWS or (_on_a_line(small.B) and _on_a_line(small.E)):
+            found = few_pivots(lp, start, max(_PIVOTS, rows // 4, _CHEAP // rows))
+            if found is not None:
+                return found
         distinct = len(np.unique(small.E)) > small.E.size // 2
-        inside = b * e <= (_SQUARE_DISTINCT if distinct else _SQUARE) * N
-        hope = inside or (_on_a_line(small.B) and _on_a_line(small.E))
-        return primal_basis(lp, start, inside, brief=0 if hope else _BRIEF)
+        if _coarse(small) or b * e <= (_SQUARE_DISTINCT if distinct else _SQUARE) * N:
+            with suppress(SolverError):
+                return solve_interior(lp).basic
+        return solve_lp(lp).basic
     except SolverError:
         return None
 
@@ -298,7 +308,7 @@ def _simplex_basis(
 def _on_a_line(losses: Array) -> bool:
     """Whether losses are like distances on a line, from which few pivots lead to the optimum.
 
-    Most steps from a decision to the next are then as large as any: 400 pivots at (30, 30, 30), not 1000.
+    Most steps from a decision to the next are then as large as any.
     """
     steps = np.abs(np.diff(losses, axis=1))
     return bool(steps.size and np.median(steps) >= 0.99 * steps.max())

@@ -25,6 +25,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz, fmpz_mat
 
 from bap_lp.engines.linear.core import LONG, Core, SingularCore
+from bap_lp.engines.linear.memory import require_precision
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import weighted_sums
 from bap_lp.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
@@ -169,6 +170,8 @@ class _Core:
             self.unit = objects(map(fmpq, units))
             short = objects(v.p for v in d * self.unit[s])
         self.entries = r, s, short
+        if whole is None:
+            require_precision(m, max((int(v).bit_length() for v in short.tolist()), default=0))
         self.matrix: Any = None
         if 0 < m < LONG:
             matrix = np.zeros((m, m), dtype=short.dtype)

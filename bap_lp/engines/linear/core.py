@@ -17,7 +17,7 @@ from flint import fmpq, fmpq_mat, nmod_mat
 
 from bap_lp.engines.linear.apart import solved_apart
 from bap_lp.engines.linear.extended import IntegerFactor, Unsolved
-from bap_lp.engines.linear.memory import require_square
+from bap_lp.engines.linear.memory import require_precision, require_square
 from bap_lp.rational import EXACT, Array, common_denominator, objects
 
 _LARGE = 150  # unknowns from which refinement is faster than elimination
@@ -40,6 +40,7 @@ class Core:
     def __init__(self, rows: Array, columns: Array, values: Array, size: int, apart: bool = False) -> None:
         """apart: whether it is left to the first solution to find that the columns are dependent."""
         self.rows, self.columns, self.values, self.size = rows, columns, values, size
+        require_precision(size, max(v.height_bits() for v in values.tolist()))
         if not apart and (size < _LARGE or (size < LONG and self._refined is None)):
             _ = self._dense
 

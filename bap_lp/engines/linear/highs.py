@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,9 +43,6 @@ _FEW = 0.01  # of all columns
 _BASIC = highspy.HighsBasisStatus.kBasic
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
-# pivots, or a quarter of the rows, after which the primal method is given up: on distances it needs fewer than these;
-# elsewhere a tenth of the time of the other methods is lost. With few rows pivots are cheap: 740 of 350 rows in 0.05 s
-_PIVOTS, _CHEAP = 400, 370_000
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
@@ -106,24 +102,6 @@ def solve_lp(
     slacks = np.arange(lp.shape[1], sum(lp.shape))
     basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
     return FloatVertex(z, y, basic, optimal, (first_z, plain))
-
-
-def primal_basis(lp: LinearProgram, start: Array, inside: bool, pivots: int = _PIVOTS, brief: int = 0) -> Array:
-    """The variables of an optimal basis, by the primal simplex method from a feasible one.
-
-    brief: pivots after which it is given up where there is little hope.
-
-    Close to the optimum no other method is as fast. Far from it this one may need ten times as many pivots as the dual
-    simplex method, or never end, as it does without perturbed bounds on 60 states with 20 and 60 decisions. So the
-    number of its pivots is limited; then the dual simplex method starts afresh, or the interior point, if `inside`.
-    """
-    found = few_pivots(lp, start, brief or max(pivots, lp.shape[0] // 4, _CHEAP // lp.shape[0]))
-    if found is not None:
-        return found
-    if inside:
-        with suppress(SolverError):
-            return solve_interior(lp).basic
-    return solve_lp(lp).basic
 
 
 def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> Array | None:

@@ -1,4 +1,4 @@
-"""The memory that a program will need, refused before it is allocated."""
+"""The memory and the precision that a program will need, refused before the work begins."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bap_lp.rational import InputError
 # bytes of one entry of a program while it is built and solved: row, column and value, their sorted copies, and the
 # solver's own; a rational is an object of its own. Peak of the process on chains of 200 to 400 states, per entry.
 _FLOAT, _EXACT = 150, 400
+_PRECISE = 2_000_000  # bits of a determinant: one of 1.1 million, 12 x 6 x 6 with 6000 digits each, takes 50 s
 _SMALL = 100 * 2**20  # bytes that are there
 
 
@@ -32,6 +33,13 @@ def require(entries: int, exact: bool) -> None:
 def require_square(size: int, each: int) -> None:
     """Refuse a dense system of so many unknowns, with so many bytes for every entry in all its copies."""
     require_bytes(each * size**2, f"a dense system in {size} unknowns")
+
+
+def require_precision(size: int, bits: int) -> None:
+    """Refuse an exact system of so many unknowns whose entries have so many bits, if its determinant is too long."""
+    if size * bits > _PRECISE:
+        rule = f"has exact numbers so long that its optimum may need integers of {size * bits / 1e6:.1f} million bits"
+        raise InputError("problem", None, f"{rule}: round them, or compute in floats")
 
 
 def require_bytes(need: int, what: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from bap_lp.rational import InputError
 
 SolveProgress = Callable[[int, float, float], None]  # called with iteration, bound, value
+_CENTURY = 3.2e9  # seconds: longer limits are none
 _TICK = 0.1  # seconds between looks at signals on systems where they do not end a wait
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
@@ -34,7 +35,7 @@ def time_limited(seconds: float | None) -> AbstractContextManager[None]:
 def _limited(seconds: float) -> Iterator[None]:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
         raise InputError("time_limit", seconds, "must be a number of seconds that is not negative")
-    token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + seconds))
+    token = _DEADLINE.set(min(_DEADLINE.get(), time.monotonic() + min(seconds, _CENTURY)))
     try:
         yield
     finally:

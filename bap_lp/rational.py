@@ -154,11 +154,11 @@ def array(values: Any, field: str, ndim: int, signed: bool = False) -> Array:
         flat = values.ravel().tolist()
         if all(type(v) is fmpq for v in flat) and min(flat) >= (-_LARGEST if signed else 0) and max(flat) <= _LARGEST:
             return values.copy()
-    rows = [_sequence(values, field)] if ndim == 1 else list(_sequence(values, field))
+    rows = [sequence(values, field)] if ndim == 1 else list(sequence(values, field))
     numbers = []
     for k, row in enumerate(rows):
         name = field if ndim == 1 else f"{field}[{k}]"
-        numbers.append([sized_number(v, f"{name}[{j}]", signed) for j, v in enumerate(_sequence(row, name))])
+        numbers.append([sized_number(v, f"{name}[{j}]", signed) for j, v in enumerate(sequence(row, name))])
         if len(numbers[-1]) != len(numbers[0]):
             raise InputError(name, None, f"has {len(numbers[-1])} entries, must have {len(numbers[0])} like {field}[0]")
     _check_shape((len(numbers), len(numbers[0]) if numbers else 0), field, 2)
@@ -167,7 +167,8 @@ def array(values: Any, field: str, ndim: int, signed: bool = False) -> Array:
     return out.reshape(len(numbers), -1) if ndim == 2 else out
 
 
-def _sequence(values: Any, field: str) -> Any:
+def sequence(values: Any, field: str) -> Any:
+    """A list, or anything else to iterate over but text and tables."""
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise InputError(field, values, "must be a list")
     return values if isinstance(values, (list, tuple, np.ndarray)) else list(values)

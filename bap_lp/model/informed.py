@@ -18,7 +18,7 @@ import numpy as np
 from bap_lp.arguments import checked
 from bap_lp.model.agents import Agent, expanded_losses, knowledge_of, shares_of
 from bap_lp.model.labels import probability
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind
+from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind, sequence
 
 
 @checked
@@ -45,7 +45,7 @@ def informed(eve: Agent, priors: Sequence[Any]) -> Agent:
     >>> print(solve(table, 2).risks.eve)
     1/4
     """
-    given = [probability(prior, f"priors[{k}]") for k, prior in enumerate(priors)]
+    given = [probability(prior, f"priors[{k}]") for k, prior in enumerate(sequence(priors, "priors"))]
     if not given:
         raise InputError("priors", None, "must not be empty")
     rows = len(given[0])

@@ -27,7 +27,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
-from bap_lp.rational import Array, array, floats, public
+from bap_lp.rational import Array, InputError, array, floats, public
 
 _ROWS = 24  # rows drawn
 _SIGNALS = 12
@@ -64,6 +64,8 @@ def drawn_channel(mechanism: Mechanism, prior: Any = None) -> DrawnChannel:
     """
     count = len(mechanism.q)
     given = array([f"1/{count}"] * count if prior is None else prior, "prior", 1)
+    if len(given) != count:
+        raise InputError("prior", None, f"has {len(given)} entries, must have {count}, one per state")
     exact = mechanism.exact and given.dtype == object
     q, p = (mechanism.q, given) if exact else (floats(mechanism.q), floats(given))
     columns, signals = _columns(p.dot(q), mechanism.signals)

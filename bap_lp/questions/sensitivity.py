@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any
 
 from bap_lp.arguments import checked
@@ -25,6 +26,8 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.ranging import OptimalTableau, Reach
 from bap_lp.rational import EXACT, FLOAT, Array, ReadOnly, is_exact, public
+
+_LARGEST = EXACT.number(float_info.max)
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,8 @@ def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
         """An entry's interval from the reach of its change; losses are never negative."""
         down, up = ends
         low, low_exact = (EXACT.zero, True) if down[0] is None or down[0] > value else (value - down[0], down[1])
-        high = None if up[0] is None else public(field.number(value + up[0]))
+        endless = up[0] is None or (not field.exact and value + up[0] > _LARGEST)
+        high = None if endless else public(field.number(value + up[0]))
         return Interval(public(field.number(low)), high, low_exact, up[1])
 
     def table(losses: Array, reach: Callable[[int], list[Reach]]) -> tuple[tuple[Interval, ...], ...]:

@@ -28,7 +28,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.rational import Array, InputError, field_of, is_exact, number, public
+from bap_lp.rational import EXACT, Array, InputError, field_of, is_exact, number, public
 from bap_lp.releases.library import full, randomised_response
 
 _TIE = 1e-12  # two values of a float family tie when they differ by less than this, relatively
@@ -122,7 +122,7 @@ class Family(Tabular):
     ) -> None:
         shared(problem, "a family of channels")
         start, end = number(start, "start"), number(end, "end")
-        if not start < end:
+        if not EXACT.number(start) < EXACT.number(end):
             raise InputError("end", end, f"must be above start = {start}")
         if at_start.signals != at_end.signals:
             raise InputError("at_end.signals", at_end.signals, f"must be those of at_start, {at_start.signals}")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.mechanism import Mechanism, degenerate, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
-from bap_lp.rational import Array, InputError, floats, is_exact, number, public
+from bap_lp.rational import Array, InputError, floats, is_exact, number, public, sequence
 
 
 def full(problem: Problem) -> Mechanism:
@@ -52,7 +53,7 @@ def statistic(
     problem: Problem, values: Sequence[Hashable] | Callable[[str], Hashable], name: str = "statistic"
 ) -> Mechanism:
     """T(x), given as a value per state or as a function of the state's label; states of equal value are pooled."""
-    found = [values(s) for s in problem.states] if callable(values) else list(values)
+    found = [values(s) for s in problem.states] if callable(values) else list(sequence(values, "values"))
     if len(found) != len(problem.states):
         raise InputError("values", None, f"has {len(found)} entries, must have {len(problem.states)}, one per state")
     index: dict[Hashable, int] = {}
@@ -68,14 +69,16 @@ def partition(
     problem: Problem, blocks: Sequence[Sequence[str | int]] | Mapping[str, Sequence[str | int]], name: str = "partition"
 ) -> Mechanism:
     """The block that holds x. Blocks list states by label or position, each state once; a mapping names its blocks."""
-    members = list(blocks.values()) if isinstance(blocks, Mapping) else list(blocks)
+    named = blocks.values() if isinstance(blocks, Mapping) else sequence(blocks, "blocks")
+    members = [list(sequence(block, f"blocks[{k}]")) for k, block in enumerate(named)]
     if not members:
         raise InputError("blocks", None, "must not be empty")
     position = {s: x for x, s in enumerate(problem.states)}
     block_of: dict[int, int] = {}
     for k, block in enumerate(members):
         for member in block:
-            x = position.get(member, -1) if isinstance(member, str) else int(member)
+            known = member if isinstance(member, Integral) else -1
+            x = position.get(member, -1) if isinstance(member, str) else int(known)
             if not 0 <= x < len(position):
                 raise InputError(f"blocks[{k}]", member, "is not a state")
             if x in block_of:

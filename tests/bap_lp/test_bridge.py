@@ -165,6 +165,9 @@ def test_wrong_arguments_are_refused() -> None:
         bridge.solve()
     with pytest.raises(InputError, match="channel has no value"):
         bridge.mechanism()
+    with pytest.raises(InputError, match=r"max_kl = .* must be at most 1e300"):
+        bridge.solve(lam=1, max_kl=10**400)
+    assert bridge.solve(lam=1, max_kl=1e299).value == bridge.solve(lam=1).value  # no posterior is as far
     with pytest.raises(InputError, match="max_kl = -1"):
         bridge.solve(lam=1, max_kl=-1)
     with pytest.raises(InputError, match="non-negative"):

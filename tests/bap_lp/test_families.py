@@ -168,6 +168,7 @@ def test_float_ends_make_a_float_family() -> None:
     assert not mixed.exact
     assert isinstance(mixed.minimise("1/3").value, float)
     assert not public_mixture(PROBLEM, full(PROBLEM).as_float(), null(PROBLEM)).exact
+    assert not randomised_response_family(PROBLEM, 0.25).exact
     exact = randomised_response_family(PROBLEM)
     assert exact.mechanism(0.25).channel[0].tolist() == pytest.approx([0.75, 0.125, 0.125])
     assert isinstance(exact.minimise(0.5).value, float)

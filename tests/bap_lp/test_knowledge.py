@@ -180,8 +180,13 @@ def test_floats_and_a_table_of_knowledge_are_combined() -> None:
 
 @pytest.mark.parametrize(
     ("priors", "words"),
-    [([], "must not be empty"), ([[1, 1]], r"priors\[0\]"), ([["1/2", "1/2"], [1]], r"priors\[1\] has 1 entries")],
+    [
+        (3, "priors = 3 must be a list"),
+        ([], "must not be empty"),
+        ([[1, 1]], r"priors\[0\]"),
+        ([["1/2", "1/2"], [1]], r"priors\[1\] has 1 entries"),
+    ],
 )
-def test_priors_that_are_no_distributions_are_refused(priors: list[list[object]], words: str) -> None:
+def test_priors_that_are_no_distributions_are_refused(priors: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         informed(Agent([[0, 1], [1, 0]]), priors)

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 
 from bap_lp import (
     Conditions,
+    InputError,
     Mechanism,
     Problem,
     epsilon_path,
@@ -255,6 +256,11 @@ def test_another_optimum_can_be_marked() -> None:
     ax = plots.risk_utility_map(problem, lam, optimum=best.risks)
     assert [-float(best.risks.bob), -float(best.risks.eve)] in [line.get_xydata()[0].tolist() for line in ax.lines]
     assert f"least $R_A$: {short(best.value)}" in [line.get_label() for line in ax.lines]
+
+
+def test_a_prior_of_other_states_is_refused() -> None:
+    with pytest.raises(InputError, match="prior has 1 entries, must have 2, one per state"):
+        plots.channel_heatmap(Mechanism([[1, 0], [0, 1]]), [1])
 
 
 def test_text_is_made_drawable() -> None:

@@ -158,6 +158,8 @@ def test_floats_give_nearly_the_exact_answer() -> None:
     exact = generic(3)
     rough, sharp = sensitivity(exact.as_float(), 0.5), sensitivity(exact, F(1, 2))
     assert isinstance(rough.value, float)
+    far = [one.high for row in sensitivity(exact, 1e-320).eve_interval for one in row]
+    assert all(high is None or isinstance(high, float) for high in far)  # beyond all floats there is no end
     for name in ("bob", "eve", "prior", "towards"):
         assert np.allclose(getattr(rough, name), getattr(sharp, name).astype(float), atol=1e-9)
     assert math.isclose(rough.bob_interval[0][0].low, sharp.bob_interval[0][0].low, abs_tol=1e-6)

@@ -32,7 +32,7 @@ def test_floats_out_of_time_are_a_certified_pair_that_says_so(shape: tuple[int, 
     assert found.bound <= best.value <= found.value + 1e-12
     assert best.bound <= found.value
     assert found.gap == pytest.approx(found.value - found.bound, rel=1e-12)
-    assert solve(problem, 0.7, time_limit=3600).value == best.value
+    assert solve(problem, 0.7, time_limit=10**400).value == best.value
 
 
 @pytest.mark.parametrize("shape", [(30, 3), (400, 8)])

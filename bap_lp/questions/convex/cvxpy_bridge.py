@@ -59,7 +59,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.questions.convex.tangents import Tangents, tangents
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import Array, InputError, floats, number
+from bap_lp.rational import Array, InputError, floats, sized_number
 
 _DUST = 1e-7  # channel entries below this are the interior-point solver's distance from zero
 _RARE = (1e-6, 1e-5, 1e-4)  # signals less probable than one of these carry few digits of a posterior
@@ -212,11 +212,11 @@ class Bridge:
             InputError: no mechanism satisfies the constraints, lam is missing, or it or the cap is negative.
         """
         cp, price = self.cp, self._lam(lam)
-        each = None if max_kl is None else float(number(max_kl, "max_kl"))
+        each = None if max_kl is None else float(sized_number(max_kl, "max_kl"))
+        if each is not None and each >= -np.log(self.p[self.live].min()):
+            each = None  # no posterior is as far from the prior
         decisions = list(range(self.B.shape[1]))
         single, flat = [], []
-        if each is not None and each < 0:
-            raise InputError("max_kl", max_kl, "must not be negative: divergences are not")
         if each == 0:  # no interior: independence itself is the linear constraint
             own, average = self._columns(decisions)
             flat = [own == average]

@@ -47,7 +47,7 @@ from bap_lp.questions.convex.linear_releases import (
     linear_risks,
     posterior_covariance,
 )
-from bap_lp.rational import TOLERANCE, Array, InputError, number
+from bap_lp.rational import TOLERANCE, Array, InputError, sized_number
 
 
 @dataclass(frozen=True)
@@ -181,10 +181,8 @@ def quadratic(
     problem = Quadratic(checked_covariance(covariance), bob, eve)
     white = _Whitened(problem)
     price = _lam(white, lam)
-    floor = None if min_eve_risk is None else float(number(min_eve_risk, "min_eve_risk"))
-    cap = None if max_information is None else float(number(max_information, "max_information"))
-    if cap is not None and cap < 0:
-        raise InputError("max_information", cap, "must not be negative")
+    floor = None if min_eve_risk is None else float(sized_number(min_eve_risk, "min_eve_risk", signed=True))
+    cap = None if max_information is None else float(sized_number(max_information, "max_information"))
     if floor is not None and floor > white.eve_null and not white.is_ceiling(floor):
         reach = f"{white.eve_full:.6g} (full release) and {white.eve_null:.6g} (null release, the most private)"
         raise InputError("min_eve_risk", floor, f"is out of reach: R_E lies between {reach}")
@@ -270,7 +268,4 @@ def _lam(white: _Whitened, lam: Any) -> float:
         if np.trace(white.HE) <= 0:
             raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
         return float(np.trace(white.HB) / np.trace(white.HE))
-    value = float(number(lam, "lam"))
-    if value < 0:
-        raise InputError("lam", value, "must not be negative")
-    return value
+    return float(sized_number(lam, "lam"))

@@ -25,6 +25,7 @@ from bap_lp.model.labels import probability
 from bap_lp.rational import floats
 from discretise.pace import paced
 from gaussian.arrays import Array
+from gaussian.numerics.piecewise import gauss_nodes
 
 _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])
@@ -68,14 +69,13 @@ def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedP
             raise InputError("prior", None, rule)
         weights = np.asarray(prior.pmf(values), dtype=float)
         return WeightedPoints(values, weights / weights.sum(), True)
-    z, w = np.polynomial.legendre.leggauss(nodes)
     halves: list[tuple[Array, Array]] = []
     # the lower half by cdf and ppf, the upper one by sf and isf: small probabilities are then accurate in both tails
     for cut, inverse in ((prior.cdf, prior.ppf), (prior.sf, prior.isf)):
         q = np.concatenate([np.arange(cells + 1) / cells, _SHARES / cells, np.ravel(cut(breaks)), [0.5]])
         q = np.unique(q[(q >= 0) & (q <= 0.5)])
-        half = np.diff(q)[:, None] / 2
-        halves.append((np.asarray(inverse((q[:-1, None] + half * (1 + z)).ravel()), dtype=float), (half * w).ravel()))
+        chances, w = gauss_nodes(q[:-1], q[1:], nodes)
+        halves.append((np.asarray(inverse(chances.ravel()), dtype=float), w.ravel()))
     points, mass = (np.concatenate(parts) for parts in zip(*halves, strict=True))
     if not np.isfinite(points).all():
         raise InputError("prior", prior, "must have finite quantiles")

@@ -53,6 +53,7 @@ from discretise.losses import (
 from discretise.pace import patient
 from discretise.tails import check_finite, check_reach
 from gaussian.arrays import Array
+from gaussian.numerics.piecewise import gauss_nodes
 
 _NODES = 8
 _BLOCK = 1 << 22  # numbers tabulated at a time
@@ -296,11 +297,8 @@ def _panel_average(
 ) -> Array:
     """E(c, j) by Gauss-Legendre on panels; dividing by the quadrature of the mass cancels most of the error."""
     low, high, cell = scan.panels(edges, bent)
-    z, w = np.polynomial.legendre.leggauss(nodes)
-    half = (high - low)[:, None] / 2
-    x = (low[:, None] + half * (1 + z)).ravel()
-    mass = (half * w).ravel() * law.mixture(weights, x)
-    return _weighted(mass, np.repeat(cell, nodes), len(edges) - 1, eve_table(eves, x))
+    x, w = (values.ravel() for values in gauss_nodes(low, high, nodes))
+    return _weighted(w * law.mixture(weights, x), np.repeat(cell, nodes), len(edges) - 1, eve_table(eves, x))
 
 
 def _weighted(mass: Array, cell: NDArray[np.intp], count: int, losses: Array) -> Array:

@@ -377,19 +377,16 @@ def _targets(x: Array, eve_target: Any, eves: int) -> Array:
     given = eve_target if isinstance(eve_target, (list, tuple)) else [eve_target] * eves
     if len(given) != eves:
         raise InputError("eve_target", None, f"has {len(given)} entries, must have {eves}, one per Eve")
-    return np.stack([_target(x, one) for one in given], axis=1)
+    columns = [np.asarray(x if one is None else one(x), dtype=float) for one in given]
+    for column in columns:
+        if column.shape != x.shape[:1]:
+            raise InputError("eve_target", None, f"gives shape {column.shape}, must give one number per data set")
+    return np.stack(columns, axis=1)
 
 
 def _below(losses: Array, bound: float | None, field: str) -> None:
     if bound is not None and losses.size and losses.max() > bound:
         raise InputError(field, bound, f"must bound every loss, and one is {losses.max():.6g}")
-
-
-def _target(x: Array, eve_target: Callable[[Array], Array] | None) -> Array:
-    target = np.asarray(x if eve_target is None else eve_target(x), dtype=float)
-    if target.shape != x.shape[:1]:
-        raise InputError("eve_target", None, f"gives shape {target.shape}, must give one number per data set")
-    return target
 
 
 def _rows(values: ArrayLike) -> Array:

@@ -19,12 +19,12 @@ import numpy as np
 from bap_lp import InputError
 from discretise.losses import EveTask, Loss, ZeroOne
 from gaussian.arrays import Array
+from gaussian.numerics.piecewise import gauss_nodes
 
 _LEVELS = np.array([21.5625, 43.125, 86.25, 172.5, 345.0])
-_X, _W = np.polynomial.legendre.leggauss(12)
 _CUTS = np.array([np.log(2.0), 1.5, 4.0, 9.0, 18.0, 36.0, 80.0, 170.0, 345.0])
-_V = ((_CUTS[:-1] + _CUTS[1:])[:, None] / 2 + np.diff(_CUTS)[:, None] / 2 * _X).ravel()
-_S = np.exp(-_V) * (np.diff(_CUTS)[:, None] / 2 * _W).ravel()
+_V, _S = (values.ravel() for values in gauss_nodes(_CUTS[:-1], _CUTS[1:], 12))
+_S = _S * np.exp(-_V)
 NEGLIGIBLE = 1e-15  # a tail of the predictive law, of two sides and a few rounding errors
 _INFINITE = "the risk is infinite: choose a bounded loss or a lighter tail"
 

@@ -25,7 +25,7 @@ from discretise.continuum.rules import ScalarRule
 from discretise.losses import Asymmetric, Loss, names
 from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
-from gaussian.optimum.brackets import AttainedBracket, read_lam
+from gaussian.optimum.brackets import AttainedBracket, price_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +127,7 @@ def model_bracket(
     law = law_of_data(model, tell)
     full, null = law.extremes()
     spare = _spare(model, bob_lipschitz, eve_lipschitz)
-    weight = _calibrated(law, full, null) if _asks(lam) else read_lam(lam)
+    weight, _ = price_of(lam, lambda: _calibrated(law, full, null))
     found = optimise_rule(law, weight, tell)
     error = law.errors(weight)
     rule, sent = _rule(model, law, found)
@@ -146,10 +146,6 @@ def model_bracket(
     return ModelBracket(
         model, weight, lower, upper, bob, eve, error, u, rule, Risks(*full, *one_error), Risks(*null, *one_error)
     )
-
-
-def _asks(lam: Any) -> bool:
-    return isinstance(lam, str) and lam.strip().lower() == "calibrated"
 
 
 def _calibrated(law: DataLaw, full: tuple[float, float], null: tuple[float, float]) -> float:

@@ -8,12 +8,15 @@ rule; the caller computes it again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gaussian.arrays import Array
+
+_Place = tuple[int, float, float, Array]  # panel, left, right and the row of probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,22 +30,6 @@ class RuleTable:
     masses: Array
 
 
-class _Places:
-    """Places that are collected one by one."""
-
-    def __init__(self, signals: int) -> None:
-        self.panel: list[int] = []
-        self.ends: list[tuple[float, float]] = []
-        self.rows: list[Array] = []
-        self.pure = np.eye(signals)
-
-    def add(self, panel: int, left: float, right: float, row: Array) -> None:
-        if right > left:
-            self.panel.append(panel)
-            self.ends.append((left, right))
-            self.rows.append(row)
-
-
 def gathered(table: RuleTable, small: float, light: float) -> tuple[NDArray[np.intp], Array, Array, Array]:
     """Panels, left ends, right ends and rows of the rule with runs of places of mass below `small` gathered.
 
@@ -54,33 +41,34 @@ def gathered(table: RuleTable, small: float, light: float) -> tuple[NDArray[np.i
     loose = (np.bincount(run, mass)[run] < small) | ((table.rows.max(axis=1) < 1) & (mass < small))
     ends = np.flatnonzero(np.diff(np.concatenate([[False], loose, [False]]).astype(int)))
     stops = dict(zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True))
-    out, k = _Places(table.rows.shape[1]), 0
+    places: list[_Place] = []
+    k = 0
     while k < len(table.rows):
         if k in stops:
-            _gather(table, mass, k, stops[k], light, out)
+            places += _gather(table, mass, k, stops[k], light)
             k = stops[k]
         else:
-            out.add(int(table.panel[k]), float(table.left[k]), float(table.right[k]), table.rows[k])
+            places.append((int(table.panel[k]), float(table.left[k]), float(table.right[k]), table.rows[k]))
             k += 1
-    left, right = np.array(out.ends).T
-    return np.array(out.panel, dtype=np.intp), left, right, np.array(out.rows)
+    panel, left, right, rows = zip(*(place for place in places if place[2] > place[1]), strict=True)
+    return np.array(panel, dtype=np.intp), np.array(left), np.array(right), np.array(rows)
 
 
-def _gather(table: RuleTable, mass: Array, start: int, stop: int, light: float, out: _Places) -> None:
+def _gather(table: RuleTable, mass: Array, start: int, stop: int, light: float) -> Iterator[_Place]:
     before = int(table.rows[start - 1].argmax()) if start else -1
     after = int(table.rows[stop].argmax()) if stop < len(table.rows) else -1
     total = mass[start:stop] @ table.rows[start:stop]
     order = sorted(np.flatnonzero(total > light).tolist(), key=lambda i: (i != before, i == after, i))
     goals = np.cumsum(total[order])
     order = order or [before if before >= 0 else max(after, 0)]
-    position, reached = 0, 0.0
+    position, reached, pure = 0, 0.0, np.eye(table.rows.shape[1])
     for c in range(start, stop):
         left, right = float(table.left[c]), float(table.right[c])
         cut = left
         while position < len(order) - 1 and reached + mass[c] > goals[position]:
             share = (goals[position] - reached) / mass[c]
             edge = left + (right - left) * min(max(share, 0.0), 1.0)
-            out.add(int(table.panel[c]), cut, edge, out.pure[order[position]])
+            yield int(table.panel[c]), cut, edge, pure[order[position]]
             cut, position = max(cut, edge), position + 1
-        out.add(int(table.panel[c]), cut, right, out.pure[order[position]])
+        yield int(table.panel[c]), cut, right, pure[order[position]]
         reached += mass[c]

@@ -30,7 +30,7 @@ from discretise.losses import names
 from discretise.monte_carlo.confidence import interval_terms, largest_mean
 from discretise.samples import Draws, SampledProblem, draw_block
 from gaussian.arrays import Array
-from gaussian.optimum.brackets import read_lam
+from gaussian.optimum.brackets import price_of
 
 _BLOCK = 100_000
 _FIT = 100_000  # draws on which Eve's replies are fitted
@@ -162,8 +162,7 @@ def sample_bracket(
     size = whole_number("draws", len(problem.p) if draws is None else draws, 10)
     if seed == problem.seed:
         raise InputError("seed", seed, "must differ from the seed of the problem: the draws must be fresh")
-    calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
-    weight = float(calibrate(problem)) if calibrated else read_lam(lam)
+    weight, calibrated = price_of(lam, lambda: float(calibrate(problem)))
     u = _fitted(problem, weight)
     found = _judge(problem, u, weight, int(size), seed, float(level))
     words = [found.rests_on]

@@ -28,8 +28,8 @@ from bap_lp.questions.convex.linear_releases import Quadratic, Squared
 from bap_lp.questions.convex.quadratic import quadratic
 from gaussian import GaussianModel, max_residual_cdf, max_residual_support
 from gaussian.arrays import Array
+from gaussian.numerics.piecewise import gauss_nodes
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _FAR = 12.0  # standard deviations of xbar; beyond them lies less than 1e-32
 _DEAD = 1e-14  # cells of less mass are left out
 
@@ -67,11 +67,10 @@ def residual_cells(n: int, count: int) -> Cells:
     """D - E D, cut uniformly on its support; integral of d^j dF by parts from the distribution function F."""
     cdf, top = max_residual_cdf(n), max_residual_support(n)
     edges = np.concatenate([np.linspace(0.0, 0.7 * top, count), [1.5 * top]])
-    F = cdf(np.minimum(edges, top))
-    half = np.diff(np.minimum(edges, top)) / 2
-    x = edges[:-1, None] + half[:, None] * (1 + _NODES)
-    inside = half[:, None] * _WEIGHTS * cdf(x)
     stop = np.minimum(edges, top)
+    F = cdf(stop)
+    x, weight = gauss_nodes(stop[:-1], stop[1:], 24)
+    inside = weight * cdf(x)
     mass = np.diff(F)
     first = np.diff(stop * F) - inside.sum(axis=1)
     second = np.diff(stop**2 * F) - 2 * (x * inside).sum(axis=1)

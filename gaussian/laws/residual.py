@@ -24,7 +24,7 @@ from scipy.special import erf, erfc, expm1, log_ndtr, ndtri
 from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.laws.contour import residual_log_cdf, residual_log_sf
-from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit
+from gaussian.numerics.piecewise import Piecewise, fit, gauss_nodes
 
 # Panels end where the logarithm has these values, so that its rounding error is relative to values of one size.
 _LEVELS = np.array([-1.0, -2.0, -4.0, -8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -512.0])
@@ -73,6 +73,13 @@ class TwoTails:
         """P(D > d), elementwise."""
         low, high = self.log_tails(d)
         return np.where(np.asarray(d, dtype=float) > self.centre, np.exp(high), -expm1(low))
+
+    def smoothed(self, n: int, c: float) -> float:
+        """P(Xbar + D <= c) for an independent Xbar ~ N(0, 1/n), by quadrature of the distribution function."""
+        ends = np.union1d(np.linspace(-8.6, 8.6, 33) / math.sqrt(n), [c, c - self.centre])
+        x, weight = gauss_nodes(ends[:-1], ends[1:], 24)
+        density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
+        return float((weight * density * self.cdf(c - x)).sum())
 
 
 def level_points(table: Piecewise, parts: int) -> Array:
@@ -154,11 +161,7 @@ class ResidualLaw(TwoTails):
         n = self.n
         for level in (1e-9, 0.01, 0.3, 0.7, 0.99, 1 - 1e-9):
             c = float(ndtri(level ** (1 / n)))
-            reach = 8.6 / math.sqrt(n)
-            x, weight = composite_nodes(np.array([-reach]), np.array([min(c, reach)]), 24, 16)
-            density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
-            found = float(np.sum(weight * density * self.cdf(c - x)))
-            defect = abs(found - math.exp(n * float(log_ndtr(c))))
+            defect = abs(self.smoothed(n, c) - math.exp(n * float(log_ndtr(c))))
             if not defect <= _IDENTITY_TOL:
                 raise FloatingPointError(
                     f"n = {n} gives a law of max - mean that misses P(max <= {c:.6g}) by {defect:.1e}, more than "

@@ -7,6 +7,7 @@ closed_forms applies and is sharper, its value replaces them. The proofs are in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -152,10 +153,9 @@ class Bracket(AttainedBracket):
 
 def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
     """`discretise.bracket` of a Gaussian model whose Eves reduce to one statistic."""
-    calibrated = isinstance(lam, str) and lam.strip().lower() == "calibrated"
     form = standard_form(model, eve)
     law = cell_law(form.model, form.eve)
-    weight = calibrate(model, eve) if calibrated else read_lam(lam)
+    weight, calibrated = price_of(lam, lambda: calibrate(model, eve))
     found = allocate(law, weight)
     primal = split_risks(law, found.thresholds, weight)
     dual = dual_value(law, found.u, weight)
@@ -180,12 +180,14 @@ def bracket(model: GaussianModel, eve: Eve, lam: Any = "calibrated") -> Bracket:
     )
 
 
-def read_lam(lam: Any) -> float:
-    """A non-negative finite number, given as a float, an integer, a fraction or a string such as "1/3"."""
+def price_of(lam: Any, calibrated: Callable[[], float]) -> tuple[float, bool]:
+    """lam, and whether it is "calibrated": else a finite number >= 0, a float, an integer, a fraction or "1/3"."""
+    if isinstance(lam, str) and lam.strip().lower() == "calibrated":
+        return calibrated(), True
     value = float(number(lam, "lam"))
     if value < 0:
         raise InputError("lam", value, "must not be negative")
-    return value
+    return value, False
 
 
 def _frozen(values: Array) -> Array:

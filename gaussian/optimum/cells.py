@@ -24,6 +24,7 @@ from gaussian.eves import Eve, betting_weights, questions
 from gaussian.laws.mean import normal_density
 from gaussian.laws.statistics import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 from gaussian.model import GaussianModel
+from gaussian.numerics.piecewise import gauss_nodes
 
 # A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15
@@ -71,11 +72,6 @@ class CellLaw:
         points = np.concatenate([np.asarray(cut, dtype=float) for cut in cuts])
         return np.unique(np.clip(points, -reach, reach))
 
-    @cached_property
-    def _rule(self) -> tuple[Array, Array]:
-        x, w = np.polynomial.legendre.leggauss(self.order)
-        return (x + 1) / 2, w / 2
-
     def _values(self, nodes: Array) -> Array:
         """The integrands A_s (1 - pi) and A_s pi, shape (2, cells, nodes)."""
         density = normal_density(nodes, self.model.xbar_sd) * cell_probabilities(self.model.n, self.eve, nodes)
@@ -91,11 +87,9 @@ class CellLaw:
 
     def _integrate(self, low: Array, high: Array, integrand: Callable[[Array], Array] | None = None) -> Array:
         """Integrals over panels [low, high] that have no break inside."""
-        x, w = self._rule
-        width = high - low
-        nodes = (low[:, None] + width[:, None] * x).ravel()
-        values = (integrand or self._values)(nodes)
-        return np.asarray((values.reshape(len(values), self.count, len(low), self.order) @ w) * width)
+        nodes, weight = gauss_nodes(low, high, self.order)
+        values = (integrand or self._values)(nodes.ravel())
+        return np.asarray((values.reshape(len(values), self.count, *nodes.shape) * weight).sum(-1))
 
     def _cumulated(self, integrand: Callable[[Array], Array] | None = None) -> tuple[Array, Array]:
         """Integrals from the left end up to each break, and from each break to the right end."""
@@ -191,16 +185,13 @@ class CellLaw:
     def bob_gain(self) -> float:
         """R_B^null - R_B^full: what the data are worth to Bob, as an integral of a positive function."""
         miss, alarm = self.model.bob_loss
-        low, high = self.breaks[:-1], self.breaks[1:]
-        x, w = self._rule
-        nodes = low[:, None] + (high - low)[:, None] * x
+        nodes, weight = gauss_nodes(self.breaks[:-1], self.breaks[1:], self.order)
         wins = miss * self.model.bob_posterior(nodes) - alarm * self.model.bob_doubt(nodes)
         wins = wins * normal_density(nodes, self.model.xbar_sd)
         # without data Bob decides for the side on which he loses less; the data gain on the other side only
         silent = miss * float(ndtr(-self.model.bob_threshold / self.model.prior_sd))
         decides_yes = silent > alarm * float(ndtr(self.model.bob_threshold / self.model.prior_sd))
-        gains = np.maximum(-wins if decides_yes else wins, 0.0)
-        return float((gains @ w) @ (high - low))
+        return float((weight * np.maximum(-wins if decides_yes else wins, 0.0)).sum())
 
     @cached_property
     def finer(self) -> CellLaw:

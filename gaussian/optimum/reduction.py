@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -74,20 +73,17 @@ class _Costs:
 
     def supply(self, signal: int, lam: float, total: float) -> float:
         """The largest nu <= total with f_i'(nu) <= lam, or 0."""
-        gap = partial(self._excess, signal, lam)
-        if gap(0.0) >= 0:
-            return 0.0
-        if gap(total) <= 0:
-            return total
-        return _root(gap, 0.0, total)
-
-    def _excess(self, signal: int, lam: float, nu: float) -> float:
-        return self.slope(signal, nu) - lam
+        return _root(lambda nu: self.slope(signal, nu) - lam, 0.0, total)
 
 
 def _root(gap: Callable[[float], float], low: float, high: float) -> float:
+    """Where an increasing function is zero, or the end at which it is nearest to that."""
     from scipy.optimize import brentq
 
+    if gap(low) >= 0:
+        return low
+    if gap(high) <= 0:
+        return high
     return float(brentq(gap, low, high, xtol=_CLOSE * high, rtol=4 * np.finfo(float).eps, maxiter=1000))
 
 
@@ -122,12 +118,7 @@ def _levels(costs: _Costs, lam: float, total: float) -> tuple[tuple[float, float
     def gap(nu: float) -> float:
         return costs.slope(1, nu) - costs.slope(0, max(total - nu, 0.0))
 
-    if gap(low) >= 0:
-        nu = low
-    elif gap(high) <= 0:
-        nu = high
-    else:
-        nu = _root(gap, low, high)
+    nu = _root(gap, low, high)
     nu = 0.0 if nu <= _ROUND * total else total if nu >= (1 - _ROUND) * total else nu
     return (max(total - nu, 0.0), nu), None
 

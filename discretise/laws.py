@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bap_lp import InputError
 from bap_lp.model.labels import probability
 from bap_lp.rational import floats
+from discretise.losses import numbers_of
 from discretise.pace import paced
 from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
@@ -55,7 +56,7 @@ class WeightedPoints:
 def prior_points(prior: Any, cells: int, nodes: int, breaks: Array) -> WeightedPoints:
     """A prior, given as (values, weights) or as a frozen scipy.stats distribution, as weighted points."""
     if isinstance(prior, tuple) and len(prior) == 2:
-        values, weights = np.asarray(prior[0], dtype=float), floats(probability(prior[1], "prior weights"))
+        values, weights = numbers_of(prior[0], "prior values"), floats(probability(prior[1], "prior weights"))
         if values.shape != weights.shape:
             raise InputError(
                 "prior", None, f"has {values.size} values and {weights.size} weights, must have the same number of both"
@@ -136,6 +137,8 @@ class Likelihood:
             _check_median(probe)
         self.together = self._together()
         self.each = None if self.together is not None else [likelihood(float(t)) for t in thetas]
+        if any(hasattr(law, "pmf") != self.discrete for law in self.each or []):
+            raise InputError("likelihood", None, "must have atoms for every theta or a density for every theta")
 
     def _together(self) -> Any:
         """One distribution with a row per theta, or None if it differs from the distributions of single thetas."""

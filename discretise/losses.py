@@ -152,11 +152,23 @@ def loss_of(loss: Any, field: str) -> Loss:
     return found
 
 
+def numbers_of(values: Any, field: str, rule: str = "must be finite numbers") -> Array:
+    """A list of finite numbers."""
+    try:
+        found = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(field, values, rule) from None
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise InputError(field, values, rule)
+    return found
+
+
 def decisions_of(decisions: Any, field: str) -> Array:
     """A grid of decisions: finite, distinct numbers."""
-    grid = np.asarray(decisions, dtype=float)
-    if grid.ndim != 1 or not len(grid) or not np.isfinite(grid).all() or len(np.unique(grid)) < len(grid):
-        raise InputError(field, decisions, "must be a list of distinct finite numbers")
+    rule = "must be a list of distinct finite numbers"
+    grid = numbers_of(decisions, field, rule)
+    if not len(grid) or len(np.unique(grid)) < len(grid):
+        raise InputError(field, decisions, rule)
     return grid
 
 

@@ -49,6 +49,7 @@ from discretise.losses import (
     loss_of,
     loss_table,
     names,
+    numbers_of,
 )
 from discretise.pace import patient
 from discretise.tails import check_finite, check_reach
@@ -257,10 +258,8 @@ def scalar_model(
             whole_number(field, value, 1)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
-    given = np.asarray(edges, dtype=float)
-    if given.ndim != 1 or not np.isfinite(given).all():
-        raise InputError("edges", edges, "must be finite numbers")
-    breaks = np.concatenate([bends(*bob), np.asarray(theta_edges, dtype=float)])
+    given = numbers_of(edges, "edges")
+    breaks = np.concatenate([bends(*bob), numbers_of(theta_edges, "theta_edges")])
     points = prior_points(prior, cells[0], cells[1], breaks)
     law = Likelihood(likelihood, points.values)
     law.check()

@@ -338,7 +338,7 @@ def sample(
     size = whole_number("size", size, 3)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
-    posterior_size = whole_number("posterior_size", posterior_size, 1)
+    posterior_size, seed = whole_number("posterior_size", posterior_size, 1), whole_number("seed", seed, 0)
     for field, bound in (("bob_bound", bob_bound), ("eve_bound", eve_bound)):
         if bound is not None and not 0 <= bound < math.inf:
             raise InputError(field, bound, "must be finite and not negative")
@@ -363,7 +363,10 @@ def _draw(simulator: Any, rng: np.random.Generator, size: int, eve_target: Any, 
     found = simulator.rows(start, size) if hasattr(simulator, "rows") else simulator(rng, size)
     if not isinstance(found, tuple) or len(found) not in (2, 3):
         raise InputError("simulator", None, "must return (theta, x) or (theta, x, statistic)")
-    parts = [np.asarray(part, dtype=float) for part in found]
+    try:
+        parts = [np.asarray(part, dtype=float) for part in found]
+    except (TypeError, ValueError):
+        raise InputError("simulator", None, "must return arrays of numbers") from None
     for part, field in zip(parts, ("theta", "x", "statistic"), strict=False):
         if not part.ndim or len(part) != size or not np.isfinite(part).all():
             raise InputError(f"simulator's {field}", None, f"has shape {part.shape}, must be {size} finite rows")

@@ -160,7 +160,7 @@ def sample_bracket(
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise InputError("level", level, "must be between 0 and 1")
     size = whole_number("draws", len(problem.p) if draws is None else draws, 10)
-    if seed == problem.seed:
+    if whole_number("seed", seed, 0) == problem.seed:
         raise InputError("seed", seed, "must differ from the seed of the problem: the draws must be fresh")
     weight, calibrated = price_of(lam, lambda: float(calibrate(problem)))
     u = _fitted(problem, weight)

@@ -226,6 +226,10 @@ BASE: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "theta_cells": 0}, "theta_cells = 0"),
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "data_cells": 2.5}, "data_cells = 2.5"),
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "edges": [np.nan]}, "edges"),
+        ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "theta_edges": ["a"]}, "theta_edges = .* must be finite"),
+        ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "bob_decisions": ["no"]}, "bob_decisions = .* must be"),
+        (((["a", "b"], [0.5, 0.5]), xbar_given, "0-1", "0-1"), BASE, "prior values = .* must be finite numbers"),
+        ((([0, 1], [0.5, 0.5]), lambda t: stats.norm(t) if t else stats.poisson(3), "0-1", "0-1"), BASE, "atoms for"),
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "eve_decisions": [1, 1]}, "distinct"),
     ],
 )

@@ -116,6 +116,8 @@ def test_neighbours_are_means_without_the_draw_itself() -> None:
         ({"neighbours": 500}, "must be less than size"),
         ({"neighbours": 0}, "neighbours = 0"),
         ({"simulator": lambda rng, size: np.zeros(size)}, "must return"),
+        ({"simulator": lambda rng, size: (["a"] * size, np.zeros(size))}, "must return arrays of numbers"),
+        ({"seed": -1}, "seed = -1"),
         ({"simulator": lambda rng, size: (np.zeros(3), np.zeros(size))}, r"simulator's theta has shape \(3,\)"),
         ({"simulator": lambda rng, size: (np.zeros((size, 2)), np.zeros(size))}, "one number per draw"),
         ({"eve_target": None}, "eve_target gives shape"),

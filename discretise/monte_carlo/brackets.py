@@ -35,6 +35,7 @@ from gaussian.optimum.brackets import price_of
 _BLOCK = 100_000
 _FIT = 100_000  # draws on which Eve's replies are fitted
 _MOST_REPLIES = 20_000  # joint replies of several Eves
+_LARGEST = 1e150  # losses
 _CONTRADICTION = 7.0  # standard errors between the mean of B and that of Bob's losses
 
 
@@ -163,6 +164,9 @@ def sample_bracket(
     if whole_number("seed", seed, 0) == problem.seed:
         raise InputError("seed", seed, "must differ from the seed of the problem: the draws must be fresh")
     weight, calibrated = price_of(lam, lambda: float(calibrate(problem)))
+    largest = float(problem.B.max() + weight * problem.E.max())
+    if not largest < _LARGEST:
+        raise InputError("lam", weight, f"makes losses of {largest:.1e}, whose squares are no floats")
     u = _fitted(problem, weight)
     found = _judge(problem, u, weight, int(size), seed, float(level))
     words = [found.rests_on]

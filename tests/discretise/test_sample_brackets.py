@@ -241,6 +241,8 @@ def test_bad_arguments_are_refused_by_name() -> None:
     ):
         with pytest.raises(InputError, match=message):
             bracket(drawn, 1.0, **keywords)
+    with pytest.raises(InputError, match=r"lam = 1e\+200 makes losses of 1.0e\+200, whose squares are no floats"):
+        bracket(drawn, 1e200)
     with pytest.raises(InputError, match="must not be given with posterior_loss"):
         gaussian_sample(200, **KINDS["closed form"], posterior_draws=lambda x, rng, K: np.zeros((len(x), K)))
     with pytest.raises(InputError, match="posterior_draws gave shape"):

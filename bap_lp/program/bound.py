@@ -344,7 +344,10 @@ class Program(ReadOnly):
         return tree_sum(self.mass * least) - sum(paid, self.field.zero)
 
     def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
-        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) for every x, over the signals allowed."""
+        """min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) for every x, over the signals allowed.
+
+        A program whose cost is not laid out has its own way.
+        """
         return least_margins(self, replies, weights, allowed)
 
     def _weighed(self, weights: Weights) -> dict[str, Array]:
@@ -382,10 +385,6 @@ class Program(ReadOnly):
                 v, g = wrong[0].tolist()
                 found, goal = shown(sums[v, g], False), shown(goals[o.name][v, g], False)
                 raise NoProof(f"the replies of {o.name} at {v} sum to {found}, their price is {goal}")
-
-    def _least(self, replies: Replies, weights: Weights, allowed: Array | None) -> Array:
-        """The least margin of every state; a program whose cost is not laid out has its own way."""
-        return least_margins(self, replies, weights, allowed)
 
 
 def compact(arrays: Arrays, lam: Any) -> Program:

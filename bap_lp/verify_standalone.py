@@ -830,7 +830,7 @@ class Release:
         powers = {d: power(K, log, d) for d in {*pairs.values()}}
         ratio = {pair: powers[pairs[pair]] for pair in (sorted(pairs) if delta else needed(pairs))}
         need(None not in ratio.values(), "exp(eps d) is too large")
-        spend(sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values()), S)  # if long
+        spend(S * sum((r.numerator.bit_length() // 1000) ** 2 for r in ratio.values()) // EFFORT.unit)  # if long
         if not delta:
             entries = ([(x, s, F(1)), (y, s, -r)] for (x, y), r in ratio.items() for s in self.S)
             self.rows["privacy"] = [(own, [], F(0)) for own in entries]
@@ -940,7 +940,6 @@ def case_of(part, N, S):
     allowed, whole = [range(len(keep))] * N, not many(part.get("states", []))
     for x, own in (listed(row, why, 2) for row in part.get("states", [])):
         allowed[positions([x], N, why)[0]] = sorted({*positions(own, len(keep), "a case is about no signals")})
-    need(keep and all(allowed), "a case is about no signals")
     return Record(keep=keep, whole=whole, allowed=allowed, void=void, dual=dual_of(part))
 
 
@@ -948,6 +947,7 @@ def by_cases(release, cases, value):
     """The least bound over cases that together contain every mechanism."""
     N, S, boxes, program = release.game.N, len(release.S), [], release.program
     for case in cases:
+        need(case.keep and all(case.allowed), "a case is about no signals")
         spend(sum(map(len, case.allowed)) + S * (1 + S // 1000))
         if program.pure:  # a set of signals, as bits, for every state
             boxes.append([sum({1 << case.keep[k] for k in own}) for own in case.allowed])
@@ -1806,14 +1806,14 @@ EFFORT = Record(left=0, unit=1)
 LABELS = ["labels", "decisions", "states", "signals", "knows", "secret", "values", "columns", "published", "levels"]
 
 
-def spend(steps, unit=None):
-    EFFORT.left -= steps * (unit or EFFORT.unit)
+def spend(steps):
+    EFFORT.left -= steps * EFFORT.unit
     need(EFFORT.left >= 0, f"it takes more than {LIMITS['work']} steps (BAP_LIMITS=work=N raises this)")
 
 
 def weigh(documents):
     """Find what a step takes with the numbers of these documents, and refuse deep nesting."""
-    todo, sizes, denominators, common = [("", document, 1) for document in documents], {}, set(), 1
+    todo, sizes, denominators, common = [("", document, 1) for document in documents], defaultdict(list), set(), 1
     EFFORT.left, EFFORT.unit = LIMITS["work"], 1
     while todo:  # numbers in lists, by key; those outside of lists are used once, and labels are no numbers
         key, node, depth = todo.pop()
@@ -1826,7 +1826,7 @@ def weigh(documents):
         elif key not in LABELS:
             found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
             below = found and (found[1] or (key == "over" and node))
-            sizes.setdefault(key, []).append(len(node) // (2 if below else 1) if found else 0)
+            sizes[key].append(len(node) // (2 if below else 1) if found else 0)
             denominators |= {below} if below else set()
     count, digits = sum(map(len, sizes.values())), max((sum(own) // len(own) for own in sizes.values()), default=0)
     if sum(map(len, denominators)) * digits > 32_000:

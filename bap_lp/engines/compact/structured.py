@@ -51,18 +51,12 @@ class CompactBasis:
 
 @dataclass(frozen=True, eq=False)
 class StructuredVertex:
-    """An optimal vertex: rho, Eve's replies u, their common value, and whether it is the one that the ties choose.
-
-    key: a basic decision of every state; basic: all of them, N x b; tied: other (x, i) of reduced cost zero.
-    """
+    """An optimal vertex: rho, Eve's replies u, their common value, and whether it is the one that the ties choose."""
 
     rho: Array
     u: Array
     value: fmpq
     chosen: bool
-    key: Array
-    basic: Array
-    tied: tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +100,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     if risks is None or tied is None:
         return None
     chosen = _ties_settled(core, basis, u, tied, ties, risks[1])
-    return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen, layout.key, basis.rho, tied)
+    return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen)
 
 
 def _risks(core: _Core, basis: CompactBasis, sums: Array, rho: Array, splits: Array) -> tuple[fmpq, fmpq] | None:

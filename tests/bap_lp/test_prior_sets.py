@@ -565,3 +565,11 @@ def test_a_float_condition_at_its_edge_is_met_exactly_over_a_set_of_priors() -> 
     found = solve(problem, 1.0, conditions={"min_eve_risk": 1.25}, priors={"total_variation": 0.1})
     assert verify(problem, found.certificate)
     assert evaluate(problem, found.mechanism).risks.eve == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_condition_whose_numbers_highs_cannot_take_is_met_over_a_set_of_priors(exact: bool) -> None:
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], [[1, 10**17], [3, 10**15]])
+    found = solve(problem, 1, exact, conditions={"min_eve_risk": 2}, priors={"total_variation": "1/2"})
+    assert verify(problem, found.certificate)
+    assert (found.value, found.gap) == (-1, 0)

@@ -84,9 +84,10 @@ def by_cuts(
     credal: Credal,
     oracle: Oracle,
     start: Array,
+    feasible: Array | None,
     progress: Callable[[int, float, float], None],
 ) -> Cuts:
-    """Solve in floats, at lam = 1 and losses of size one."""
+    """Solve in floats, at lam = 1 and losses of size one; where HiGHS cannot, `feasible` is the best channel."""
     (N, S), out = base.shape, Cuts()
     place: dict[str, Any] = {}
 
@@ -115,7 +116,9 @@ def by_cuts(
     def confirm() -> Search:
         """The worst prior of the best channel, by a whole search."""
         if out.q is None:
-            raise InputError("conditions", None, NO_ROOM)
+            if feasible is None:
+                raise InputError("conditions", None, NO_ROOM)
+            out.q, out.dual = feasible, Dual({}, {})
         search = Search(arrays, 1.0, out.q, oracle, out.priors[-1], credal)
         search.moved = out.moved[-1]
         search.climb()
@@ -161,7 +164,9 @@ def by_cuts(
             stale, last = (0, gap) if gap < 0.9 * last else (stale + 1, last)
             if stale > _STALE:
                 break
-        confirm()
+        worst = confirm()
+        if not len(out.weights):
+            cut(worst, worst.q)
     except OutOfTime:
         out.stopped = True
         if out.q is None:

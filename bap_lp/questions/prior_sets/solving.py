@@ -146,9 +146,10 @@ class _Task:
                 raise InputError("priors", None, rule)
 
     def solve(self, progress: SolveProgress | None) -> PricedChannel:
+        point = None
         if any(len(rows) for rows in self.base.rows):
             try:
-                solve_program(self.base, exact=False, near=1.0)
+                point = floats(solve_program(self.base, exact=False, near=1.0).rho)
             except Infeasible:
                 raise refusal(AskedProblem.of(self.problem, self.conditions, self.exact)) from None
         if self.credal.listed is not None:
@@ -161,7 +162,7 @@ class _Task:
             if progress is not None:
                 progress(rounds, scale * low + shift, scale * high + shift)
 
-        cuts = by_cuts(self.base, arrays, flat, float_oracle(flat), floats(start), told)
+        cuts = by_cuts(self.base, arrays, flat, float_oracle(flat), floats(start), point, told)
         stopped = cuts.stopped
         if stopped and self.exact:
             check()  # an exact optimum has nothing to show before the end
@@ -203,7 +204,7 @@ class _Task:
         replies = cuts.active(arrays, 1.0)
         known = {t.tobytes() for t in replies}
         flat, rounded = self.credal.rounded, self.base.rounded
-        oracle, exact = float_oracle(flat), cuts.high - cuts.low <= _NEAR
+        oracle, exact = float_oracle(flat), np.isinf(cuts.low) or cuts.high - cuts.low <= _NEAR
         form = self.credal.dual_form()
         entries = (form.count + 1) * self.base.shape[1] + len(form.rows[0])
         for _ in range(_ENDS):

@@ -10,7 +10,7 @@ through these points by a monotone cubic.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -265,6 +265,40 @@ def _place(pair: Risks) -> tuple[float, float]:
     return -float(pair.bob), -float(pair.eve)
 
 
+def paper_figures(
+    optima: Mapping[str, Risks] | None = None,
+    progress: Callable[[str], None] | None = None,
+    frontiers: Mapping[str, Sequence[Risks]] | None = None,
+) -> dict[str, Any]:
+    """Every Gaussian figure of the paper and its supplement, by name, at a width that a page has.
+
+    "mean", "max", "both": R_A against sigma and tau; "mean sigma", "mean tau", ...: all three risks; "maps": the three
+    risk-utility maps. `optima` gives the risks of the best mechanism against "mean", "max" or "both", `frontiers` the
+    frontiers of all mechanisms.
+    """
+    import matplotlib.pyplot as plt
+
+    best, out = optima or {}, {}
+    for name, printed in PAPER_TABLES.items():
+        eve = printed.eve
+        if progress:
+            progress(eve_question(eve))
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+        risk_against_noise(PAPER_MODEL, eve, optimum=best.get(name), ax=left)
+        risk_against_threshold(PAPER_MODEL, eve, optimum=best.get(name), ax=right)
+        out[name] = figure
+        for what, draw in (("sigma", risk_against_noise), ("tau", risk_against_threshold)):
+            figure, panels = plt.subplots(1, 3, figsize=(10, 3.9), layout="constrained")
+            for ax, risk in zip(panels, ("bob", "eve", "alice"), strict=True):
+                draw(PAPER_MODEL, eve, risk, optimum=best.get(name), ax=ax)
+            out[f"{name} {what}"] = figure
+        for key in (name, f"{name} sigma", f"{name} tau"):
+            out[key].suptitle(eve_question(eve))
+            _one_legend(out[key])
+    out["maps"] = three_maps(best, frontiers or {})
+    return out
+
+
 def three_maps(optima: Mapping[str, Risks], frontiers: Mapping[str, Sequence[Risks]]) -> Any:
     """The risk-utility maps of the paper's three adversaries, with one legend in the place of a fourth."""
     import matplotlib.pyplot as plt
@@ -283,6 +317,16 @@ def three_maps(optima: Mapping[str, Risks], frontiers: Mapping[str, Sequence[Ris
     panels[1, 1].axis("off")
     panels[1, 1].legend(handles.values(), handles.keys(), loc="center", fontsize=10, frameon=False, labelspacing=0.8)
     return figure
+
+
+def _one_legend(figure: Any) -> None:
+    """Replace the legends of the panels by one legend below the panels."""
+    handles: dict[str, Any] = {}
+    for ax in figure.axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+        ax.get_legend().remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
 
 
 def eve_question(eve: Eve) -> str:

@@ -17,7 +17,8 @@ from bap_lp.model.risks import Risks
 from bap_lp.plots.labels import Labels
 from gaussian import MaxEve, MeanEve, NoisyMean, OneBit, calibrate, corner, optimise, risks
 from gaussian.paper import PAPER_MODEL as MODEL
-from gaussian.plots import _family_curve, risk_against_noise, risk_against_threshold, risk_utility_map, three_maps
+from gaussian.paper import PAPER_TABLES
+from gaussian.plots import _family_curve, paper_figures, risk_against_noise, risk_against_threshold, risk_utility_map
 
 EVE = MeanEve(0.5)
 # discretise.bracket finds these; the tests of the Gaussian model do not depend on it
@@ -79,7 +80,6 @@ def test_the_best_bit_is_marked() -> None:
     best = optimise(MODEL, MaxEve(2.0), OneBit)
     assert [best.parameter, best.alice] in [line.get_xydata()[0].tolist() for line in ax.lines]
     assert any("τ* = 0.5" in t.get_text() for t in ax.texts)
-    labels_keep_apart(ax.figure)
 
 
 @pytest.mark.slow
@@ -98,10 +98,15 @@ def test_the_map_has_its_level_line_through_the_winner(optimum: Risks | None) ->
 
 
 @pytest.mark.slow
-def test_the_three_maps_of_the_paper_are_drawn_and_their_labels_keep_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_figure_of_the_paper_is_drawn_and_its_labels_keep_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gaussian.plots._POINTS", 6)
     _family_curve.cache_clear()
-    figure = three_maps(OPTIMA, {})
-    assert [bool(ax.get_title(loc="left")) for ax in figure.axes] == [True, True, True, False]
-    labels_keep_apart(figure)
+    told: list[str] = []
+    figures = paper_figures(OPTIMA, told.append)
+    kinds = ("", " sigma", " tau")
+    assert set(figures) == {"maps", *(name + kind for name in PAPER_TABLES for kind in kinds)}
+    assert len(told) == 3
+    assert [len(figures[name].axes) for name in ("mean", "mean sigma", "max tau", "maps")] == [2, 3, 3, 4]
+    for name in (*PAPER_TABLES, "maps"):
+        labels_keep_apart(figures[name])
     _family_curve.cache_clear()

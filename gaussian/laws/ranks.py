@@ -1,6 +1,6 @@
 """The k-th smallest of n independent N(0, 1) values minus their mean: its law to relative accuracy in both tails.
 
-T_k - Zbar <= d means that at most m = n - k of the values exceed d when their sum is 0. As in module contour,
+T_k - Zbar <= d means that at most m = n - k of the values exceed d when their sum is 0. As in module maximum,
     P(at most m exceed d) = sqrt(n/2pi)/i  integral  sum_{j <= m} C(n, j) A(p)^{n-j} B(p)^j dp,
     A(p) = e^{p^2/2} Phi(d - p),   B(p) = e^{p^2/2} Phi(p - d),
 because A and B are the Laplace transforms of a normal below and above d. The sum is the Laplace transform of a positive
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, erfcx, gammaln, log_ndtr, ndtr, ndtri
 
 from gaussian.arrays import Array
-from gaussian.laws.contour import hyperbola, log_m
+from gaussian.laws.maximum import hyperbola, log_m
 from gaussian.laws.residual import TwoTails, level_points, tabulate
 from gaussian.numerics.piecewise import Piecewise
 

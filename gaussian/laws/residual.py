@@ -1,6 +1,6 @@
 """The law of  D = max_i (X_i - Xbar),  independent of Xbar and of theta.
 
-P(D <= d) is 1{d >= 0} for n = 1 and erf(d) for n = 2; module contour integrates it for n >= 3. Piecewise
+P(D <= d) is 1{d >= 0} for n = 1 and erf(d) for n = 2; module maximum integrates it for n >= 3. Piecewise
 polynomials tabulate log P(D <= d) as a function of log d up to near the median, and log P(D > d) as a function of d
 beyond it. So both tails keep their relative accuracy, about 1e-15 times the logarithm. Near 0, P(D <= d) is
 proportional to d^{n-1}. Xbar + D is the maximum of n independent values, which gives every table a check:
@@ -23,7 +23,7 @@ from scipy.special import erf, erfc, expm1, log_ndtr, ndtri
 
 from gaussian import _checks
 from gaussian.arrays import Array
-from gaussian.laws.contour import residual_log_cdf, residual_log_sf
+from gaussian.laws.maximum import residual_log_cdf, residual_log_sf
 from gaussian.numerics.piecewise import Piecewise, fit, gauss_nodes
 
 # Panels end where the logarithm has these values, so that its rounding error is relative to values of one size.

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, wofz
 
 from gaussian.arrays import Array
-from gaussian.laws.contour import hyperbola
+from gaussian.laws.maximum import hyperbola
 
 _LENGTH = 3.0
 # With bounds of at most 8.5 standard deviations a product of this many factors neither overflows nor vanishes.

@@ -12,17 +12,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress
+from bap_lp.engines.compact.choice import (
+    BRIEF,
+    brief_try,
+    choose,
+    coarse,
+    interior_first,
+    perturbed_first,
+    primal_pivots,
+)
 from bap_lp.engines.compact.structured import CompactBasis, StructuredVertex, exact_vertex
 from bap_lp.engines.compact.ties import float_ties, table_weights
 from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.game.solver import FEW, few_values, solve_game
+from bap_lp.engines.game.solver import FEW, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
 from bap_lp.engines.linear.highs import SolverError, few_pivots, solve_interior, solve_lp
 from bap_lp.engines.linear.looks import looked
@@ -39,44 +47,9 @@ from bap_lp.rational import EXACT, FLOAT, Array, floats, tree_sum
 # comes before the weights. Losses of few values are coarser than that, and the solver sees differences of 1e-9. The
 # first basis was the one that is chosen in 142 of 144 such problems, and in 118 with 1e-6 and none of lam
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3
-# Eve's rows per state from which the dual simplex method beats the interior point: 0.4 against 1.0 s on integers to 20
-# at (60, 60, 60), 0.3 against 0.3 s at (60, 60, 20). Later if no losses are equal: 2.5 against 1.1 s on floats at
-# (60, 60, 60), 0.04 against 0.14 s at (20, 100, 20). Not where ties are certain, 2.2 against 0.9 s
-_SQUARE, _SQUARE_DISTINCT = 25, 90
-# rows from which the primal method is tried on distances alone, where 400 pivots are enough at (30, 30, 30): elsewhere
-# a tenth to a quarter of the time is lost, as on 0-1 losses at (60, 20, 60). With few rows pivots are cheap: 740 of 350
-# rows in 0.05 s. It is given up after so many pivots, or a quarter of the rows: it may need ten times as many as the
-# dual simplex method, or never end, as it does without perturbed bounds at (60, 20, 60)
-_ROWS, _PIVOTS, _CHEAP = 500, 400, 370_000
-# entries from which the perturbed program is solved first, and where ties are certain; below, the second run costs more
-_PERTURBED, _PERTURBED_TIED = 10_000, 2000
-_PERTURBED_LONGER = 1.2  # times as long takes the structured method where ties are certain
-# seconds of the structured method from which a few primal pivots are tried before it: on distances they are enough,
-# 72 of them in 0.014 s at (200, 100, 4), which is 0.2 s from inside. Not where building the program is itself long
-_WORTH, _BRIEF, _BRIEF_ENTRIES = 0.2, 100, 300_000
 _MANY = 300_000  # products up to which a gap is computed in rationals
 _COMPARED = 10**8  # losses: less than a second
 _MANY_DECISIONS = 256  # of Bob, from which those that are worse than others in every state are left out
-
-
-def estimated(arrays: Arrays) -> tuple[float, float]:
-    """Seconds that simplex and interior point take on the whole program, and those of the structured method.
-
-    The structured one takes some thirty steps, each with a dense system in b*e unknowns; then Eve's b*e rows are in
-    every restricted program. HiGHS works with the N*b*e entries: the primal simplex method grows as their power 1.8,
-    the interior point as the entries. Fitted to the grid of `benchmarks.grid`, up to (2000, 20, 5) and (40, 80, 80).
-    """
-    N, b, e = arrays.shape
-    entries, unknowns = N * b * e, b * e
-    whole = min(2.0 * (entries / 1e5) ** 1.8, 0.01 + 4e-6 * entries)
-    structured = 0.008 + 4e-4 * unknowns + 30 * (unknowns**3 / 3 + N * unknowns**2 / 2) / 1.1e10
-    return whole, structured * (_PERTURBED_LONGER if _coarse(arrays.rounded) else 1.0)
-
-
-def choose(arrays: Arrays) -> bool:
-    """Whether to solve the whole program, or else by its structure."""
-    whole, structured = estimated(arrays)
-    return whole <= structured
 
 
 def _whole(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[LinearProgram | None, Array | None]:
@@ -85,7 +58,7 @@ def _whole(arrays: Arrays, lam: Any, weight: Array, perturbed: bool) -> tuple[Li
     Where the structured method would be long, a few pivots are tried before it: if they are enough, it is not needed.
     """
     direct = choose(arrays)
-    if not direct and (prod(arrays.shape) > _BRIEF_ENTRIES or estimated(arrays)[1] < _WORTH or _coarse(arrays.rounded)):
+    if not direct and not brief_try(arrays):
         return None, None
     lp, basic = compact_program(arrays.rounded, float(lam)), None
     if perturbed or not direct:
@@ -187,8 +160,7 @@ def _in_floats(arrays: Arrays, lam: float, progress: SolveProgress | None, weigh
         return JointOptimum(rho, u, arrays.bound(u), how)
 
     try:
-        least = _PERTURBED_TIED if _coarse(arrays) else _PERTURBED
-        lp, start = _whole(arrays, lam, weight, N * b * e >= least)
+        lp, start = _whole(arrays, lam, weight, perturbed_first(arrays))
         if lp is not None:
             start = _first_guess(arrays, lam, weight) if start is None else start
             vertex = optimum(lp, ties=float_ties(arrays, weight), start=start)
@@ -237,7 +209,7 @@ def _exactly(arrays: Arrays, lam: Any, progress: SolveProgress | None, weight: A
             return replace(best, bound=best.bound + constant)
     ties, whole = float_ties(arrays, weight), arrays.integers
     few = whole is not None and max(whole[1].max(), whole[2].max()) < FEW
-    perturbed = few or N * b * e >= _PERTURBED or _coarse(arrays.rounded)
+    perturbed = few or coarse(arrays.rounded) or perturbed_first(arrays.rounded)
     small, basic = _whole(arrays, lam, weight, perturbed)
     if small is not None:
         basic = _simplex_basis(arrays, small, lam, weight, False) if basic is None else basic
@@ -280,7 +252,7 @@ def _simplex_basis(
     brief: bool = False,
 ) -> Array | None:
     """The basis of the whole float program; `perturbed`: its costs, as the ties choose; `brief`: if it is near."""
-    small, (N, b, e) = arrays.rounded, arrays.shape
+    small = arrays.rounded
     lp, columns, _ = scaled(program)
     if perturbed:
         noise = np.append(_NOISE * 2.0**-32 * weight.ravel(), _MORE_PRIVATE * lp.cost[weight.size :])
@@ -290,33 +262,16 @@ def _simplex_basis(
         if ties:
             return solve_lp(lp, [cost * columns for cost in ties], start).basic
         if brief:
-            return few_pivots(lp, start, _BRIEF)
-        rows = lp.shape[0]
-        if rows <= _ROWS or (_on_a_line(small.B) and _on_a_line(small.E)):
-            found = few_pivots(lp, start, max(_PIVOTS, rows // 4, _CHEAP // rows))
-            if found is not None:
-                return found
-        distinct = len(np.unique(small.E)) > small.E.size // 2
-        if _coarse(small) or b * e <= (_SQUARE_DISTINCT if distinct else _SQUARE) * N:
+            return few_pivots(lp, start, BRIEF)
+        pivots = primal_pivots(small, lp.shape[0])
+        if pivots and (found := few_pivots(lp, start, pivots)) is not None:
+            return found
+        if interior_first(small):
             with suppress(SolverError):
                 return solve_interior(lp).basic
         return solve_lp(lp).basic
     except SolverError:
         return None
-
-
-def _on_a_line(losses: Array) -> bool:
-    """Whether losses are like distances on a line, from which few pivots lead to the optimum.
-
-    Most steps from a decision to the next are then as large as any.
-    """
-    steps = np.abs(np.diff(losses, axis=1))
-    return bool(steps.size and np.median(steps) >= 0.99 * steps.max())
-
-
-def _coarse(arrays: Arrays) -> bool:
-    """Whether ties are certain."""
-    return few_values(arrays.B) and few_values(arrays.E)
 
 
 def _structured_basis(

@@ -937,6 +937,7 @@ def case_of(part, N, S):
     keyed(part, ["signals", "replies", "weights"], ["states", "void"])
     keep, why, void = positions(part["signals"], S, "a case is about no signals"), "no states", part.get("void", False)
     need(type(void) is bool, "void must be true or false")
+    need(len({*keep}) == len(keep), "a case names a signal twice")
     allowed, whole = [range(len(keep))] * N, not many(part.get("states", []))
     for x, own in (listed(row, why, 2) for row in part.get("states", [])):
         allowed[positions([x], N, why)[0]] = sorted({*positions(own, len(keep), "a case is about no signals")})

@@ -24,10 +24,9 @@ class Deterministic(Notion):
     merges = False
 
     @classmethod
-    def stated(cls, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise InputError(cls.name, value, "must be true or false")
-        return value
+    def validate(cls, given: Conditions) -> None:
+        if not isinstance(given.deterministic, bool):
+            raise InputError(cls.name, given.deterministic, "must be true or false")
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Deterministic | None:

@@ -63,7 +63,7 @@ def _near_least(program: Program, replies: Replies, weights: Weights, open_: Arr
             return open_
         found, size, count, most = small.cost.ravel().copy(), np.abs(small.cost).ravel(), 1, 1.0
         for one in small.rows:
-            if one.entries is not None and w[one.name].any():
+            if one.entries is not None and (weights[one.name] != 0).any():
                 row, x, s, value = one.entries
                 at, terms = x * S + s, w[one.name][row] * value
                 found += np.bincount(at, terms, N * S)
@@ -71,7 +71,7 @@ def _near_least(program: Program, replies: Replies, weights: Weights, open_: Arr
                 count += int(np.bincount(at).max(initial=0))
                 most = max(most, np.abs(w[one.name]).max(), np.abs(value).max(initial=0.0))
         for o in small.observers:
-            if u[o.name].any():
+            if (replies[o.name] != 0).any():  # also where floats have none of it
                 found -= o.paid(u[o.name]).ravel()
                 size += o.sizes.paid(np.abs(u[o.name])).ravel()
                 count += o.columns

@@ -41,7 +41,7 @@ def uncovered(cases: Sequence[Case], states: int, signals: int, most: int | None
     """Which mechanisms no case is about, or ""."""
     for case in cases:
         if (
-            not case.keep
+            not 0 < len(case.keep) == len(set(case.keep))
             or not set(case.keep) <= set(range(signals))
             or any(
                 not 0 <= x < states or not set(few) or not set(few) <= set(range(len(case.keep)))

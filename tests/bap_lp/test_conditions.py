@@ -80,6 +80,7 @@ BAD = [
     ({"max_signals": 0}, "max_signals = 0 must be a positive integer"),
     ({"min_eve_risk": -1}, "min_eve_risk = -1 must be at least 0"),
     ({"deterministic": 1}, "deterministic = 1 must be true or false"),
+    ({"deterministic": None}, "deterministic must be true or false"),
     ({"posterior_caps": [{"event": ["edge"], "at_most": "1/2"}]}, r"posterior_caps\[0\].event = 'edge' is not a state"),
     ({"posterior_caps": [{"event": [], "at_most": "1/2"}]}, r"posterior_caps\[0\].event must name at least one state"),
     ({"posterior_caps": [{"event": "heads", "at_most": "1/2"}]}, "must be a list of states"),

@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
 from bap_lp.engines.linear.exact import optimise
+from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.looks import sharpened
 from bap_lp.engines.linear.optimum import Infeasible, optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
@@ -122,6 +123,11 @@ def test_programs_without_an_optimum_say_so() -> None:
 def test_dependent_rows_and_columns_are_no_obstacle() -> None:
     lp = program([1, 2, 1, 1], [[1, 1, 2, 0], [1, 1, 2, 0], [0, 0, 0, 1]], [2, 2, 1], equality=True)
     assert proved(lp) == 2
+
+
+def test_columns_that_leave_a_row_empty_are_dependent() -> None:
+    with pytest.raises(SingularBasis):
+        Factor(program([0, 0, 0], [[1, 1, 0], [0, 0, 1]], [1, 1]), np.array([0, 1]))
 
 
 def test_a_program_that_cycles_under_the_textbook_rule_ends() -> None:

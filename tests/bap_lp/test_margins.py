@@ -42,6 +42,16 @@ def test_the_bound_is_the_one_in_fractions_where_floats_choose_what_to_compute(s
     assert program.bound(Dual(u, {"rows": w}), allowed) == sum(least)
 
 
+def test_what_floats_take_for_zero_counts_beside_huge_numbers() -> None:
+    N, tiny = 40, fmpq(1, 10**330)
+    cost, losses, u = (EXACT.zeros(shape) for shape in ((N, 2), (N, 2), (2, 2)))
+    cost[:, 1], losses[:, 1] = fmpq(1, 10**40), fmpq(10**300)
+    u[0, 0] = u[1, 1] = tiny
+    eve = Observer("eve", np.arange(2), losses, np.array([0]), tiny)
+    least = Program(EXACT.full(N, 1), cost, (eve,)).bound(Dual({"eve": u}, {}))
+    assert least == N * (fmpq(1, 10**40) - fmpq(1, 10**30))
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> tuple[SummedCost, np.ndarray, np.ndarray]:
     """Few numbers, so that there are ties, of sizes that floats cannot tell apart, or cannot hold."""

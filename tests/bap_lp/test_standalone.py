@@ -53,6 +53,12 @@ def _fewer(document: Any) -> None:
         agent["loss"] = agent["loss"][:2]
 
 
+def _twice(document: Any) -> None:
+    for table in (case := document["cases"][0])["replies"].values():
+        table += table
+    case["signals"] *= 2
+
+
 CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
     "scenarios on states of other names": (lambda: robust([COIN, COIN], "1/3"), "problem", _others),
     "scenarios on fewer states": (lambda: robust([THREE, THREE], "1/3"), "problem", _fewer),
@@ -91,6 +97,11 @@ CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
         lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
         "certificate",
         lambda d: d["cases"].pop(),
+    ),
+    "a case that names a signal twice, of which one pays": (
+        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        "certificate",
+        _twice,
     ),
     "a void case that is not empty": (
         lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),

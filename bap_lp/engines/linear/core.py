@@ -42,7 +42,7 @@ class Core:
     def __init__(self, rows: Array, columns: Array, values: Array, size: int, apart: bool = False) -> None:
         """apart: whether it is left to the first solution to find that the columns are dependent."""
         self.rows, self.columns, self.values, self.size = rows, columns, values, size
-        require_precision(size, max(v.height_bits() for v in values.tolist()))
+        require_precision(size, max((v.height_bits() for v in values.tolist()), default=0))
         if not apart and (size < _LARGE or (size < LONG and self._refined is None)):
             _ = self._dense
 

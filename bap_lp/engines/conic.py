@@ -26,6 +26,7 @@ from bap_lp.program.bound import Dual, Observer, Program, Sparse
 from bap_lp.rational import Array, floats
 
 _TIGHT = 1e-14  # asked of Clarabel, which then goes on until floats do not get closer
+_USUAL = 1e-4, 100.0  # factors that Clarabel takes as they are: gaps were 1e-14 at 50, 4e-8 at 5000, 2e-10 at 5e-6
 _LEAST = 1e-200  # a report, so that its logarithm is finite
 
 
@@ -54,6 +55,11 @@ class _Score:
     reporter: Reporter
     M: int
     further: int
+
+    @property
+    def unit(self) -> float:
+        """Of her masses, t and further variables: the largest factor of her losses if it is far from one."""
+        return _unit(self.reporter)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +92,7 @@ def conic_point(program: Program, scale: float | None = 1.0, balanced: bool = Tr
     for o in rounded.observers:
         if not isinstance(o.losses, Sparse):
             largest = np.maximum.reduceat(abs(o.losses).max(axis=0), o.starts)
-            largest[[g for g, _ in o.scores]] = 1.0
+            largest[[g for g, _ in o.scores]] = [_unit(reporter) for _, reporter in o.scores]
             unit[form.t[o.name]] = np.where(largest > 0, largest, 1.0)
     A = A @ sparse.diags(unit)
     size = np.maximum(abs(A).max(axis=1).toarray().ravel(), 1e-300)
@@ -126,8 +132,13 @@ def conic_point(program: Program, scale: float | None = 1.0, balanced: bool = Tr
         price, first = np.maximum(z[first : first + S], 0.0), first + S
         width = 3 * V * S if one.reporter.kind == "log" else (V + 2) * S
         own, last = z[last : last + width], last + width
-        reports[one.observer.name, one.group] = scale * price, _reports(one, price, own)
+        reports[one.observer.name, one.group] = scale / one.unit * price, _reports(one, price, own)
     return ConicPoint(x[form.rho], dual, reports)
+
+
+def _unit(reporter: Reporter) -> float:
+    largest = float(floats(reporter.factor).max(initial=0.0))
+    return 1.0 if _USUAL[0] <= largest <= _USUAL[1] else largest or 1.0
 
 
 def _rows(one: _Score, form: LinearForm, count: int) -> tuple[Any, Any, Any]:
@@ -138,7 +149,7 @@ def _rows(one: _Score, form: LinearForm, count: int) -> tuple[Any, Any, Any]:
     N, signals = len(live), np.arange(len(one.observer.sees))
     view = np.tile(one.observer.sees, N)
     value = np.repeat(one.reporter.where[live], len(signals))
-    weight = np.repeat(floats(one.reporter.factor)[live], len(signals))
+    weight = np.repeat(floats(one.reporter.factor)[live] / one.unit, len(signals))
     column = form.rho[live].ravel()
     views, M = np.arange(S), one.M + np.arange(S)
 

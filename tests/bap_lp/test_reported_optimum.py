@@ -212,6 +212,14 @@ def test_wide_scales_keep_a_small_gap(scale: float) -> None:
     assert solve(wide, 0.2 * scale).gap < 1e-9 * scale
 
 
+@pytest.mark.parametrize("kind", ["log", "brier"])
+@pytest.mark.parametrize("weight", [Fraction(1, 10**8), Fraction(10**6), Fraction(10**17)])
+def test_a_price_per_weight_has_one_value_whatever_the_weight_is(kind: str, weight: Fraction) -> None:
+    eves = [Agent(kind, weight=weight)]
+    found = solve(Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=eves), Fraction(7, 10) / weight)
+    assert found.gap < 1e-11
+
+
 @pytest.mark.parametrize("scale", [18014398557226824, 312020600212040252915712])
 def test_losses_beyond_what_clarabel_can_scale_have_an_answer_with_its_gap(scale: int) -> None:
     """Rows of its solution were zero, and no distribution could be made of them."""
@@ -332,6 +340,15 @@ def test_a_bracketed_path_holds_the_closed_form() -> None:
         lambda_path(BIT)
     with pytest.raises(InputError, match="tolerance = 0 must be positive"):
         bracketed_path(BIT, tolerance=0)
+
+
+def test_a_bracketed_path_holds_the_closed_form_at_tiny_prices() -> None:
+    heavy = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log", weight=10**8)])
+    path = bracketed_path(heavy, tolerance="1/50")
+    assert path.width <= 0.01
+    for lam in (0.1, 0.35, 1, 2.5, 5):
+        low, high = path.bracket(lam / 10**8)
+        assert low - 1e-15 <= -lam * math.log1p(math.exp(-1 / lam)) <= high + 1e-15
 
 
 PEOPLE = """

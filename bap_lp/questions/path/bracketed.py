@@ -67,8 +67,9 @@ class _Span:
         meets = {self.start, self.end}
         for (a, z), (b, y) in (lines for lines in (self.above, self.below) if len(lines) > 1):
             if (a - b) * (z - y) < 0:
-                meets.add(self.start + (self.end - self.start) * (a - b) / (a - b - z + y))
-        meets = {at.limit_denominator(10**9) if self.start < at < self.end else at for at in meets}
+                at = self.start + (self.end - self.start) * (a - b) / (a - b - z + y)
+                short = at.limit_denominator(10**9)
+                meets.add(short if self.start <= short <= self.end else at)
         return max((high - low, at) for at in meets for low, high in [self.bracket(at)])
 
 
@@ -171,7 +172,8 @@ def bracketed_path(
     (bob, _), (null_bob, eve) = extremes(problem)
     goal = Fraction(public(EXACT.number(share) * EXACT.number(null_bob - bob)))
     steep = Fraction(public(EXACT.number(eve))) * (1 + Fraction(1, 2**40))
-    first = [Fraction(0), *(Fraction(float(middle)).limit_denominator(10**6) * Fraction(2) ** k for k in _POWERS)]
+    middle = Fraction(float(middle)).limit_denominator(10**6) or middle
+    first = [Fraction(0), *(middle * Fraction(2) ** k for k in _POWERS)]
 
     def solved(lam: Fraction, count: int) -> Solution:
         found = solve(problem, kind(lam), conditions=conditions, priors=priors)

@@ -1599,7 +1599,7 @@ class StudyRules:
     def __init__(self, study, records, certificate, lam, bob, eves):
         """bob, eves: the risks of the release."""
         self.records, self.columns, self.asked = records, study["columns"], study["conditions"] or {}
-        self.types = dict(self.asked)
+        self.types, self.cells = dict(self.asked), {}  # cells: the levels of columns of numbers, by their numbers
         self.cap, self.floor, self.dp = (many(self.types.pop(name, [])) for name in ("cap", "floor", "dp"))
         self.cell = self.types.pop("min_cell", None)
         self.convex = not self.types.get("deterministic") and "max_signals" not in self.types
@@ -1655,11 +1655,16 @@ class StudyRules:
     def level(self, column, level):
         """The position of a level, by its label, or by the cell that has it."""
         own, text = self.columns[column], str(level).lower() if type(level) is bool else str(level)
+        spend(1 + len(own["labels"]) // 20)
         for names in (own["labels"], own["values"]):
             if text in names:
                 return names.index(text)
-        need(own["numeric"], "a cap names no level")
-        return [None if v is None else number(v) for v in own["values"]].index(number(text))
+        need(own["numeric"] and not own["bands"], "a cap names no level")
+        if column not in self.cells:
+            spend(sum(10 + (len(v or "") // 300) ** 2 for v in own["values"]))
+            cells = [None if v is None else number(v) for v in own["values"]]
+            self.cells[column] = {v: k for k, v in [*enumerate(cells)][::-1]}
+        return self.cells[column][number(text)]
 
     def part(self, states):
         """What a part must satisfy by itself, with record types by their position in it."""
@@ -1675,6 +1680,7 @@ class StudyRules:
             wanting = [row["eve"]] if "eve" in row else [n for n, e in zip(names, r.spies) if e.secret == k]
             need(wanting and {*wanting} <= {*names}, "a cap names no Eve")
             level = self.level(k, row["level"])
+            spend(len(types) // 20)
             event = [x for x, own in enumerate(types) if own[k] == level]
             caps += [{"event": event, "at_most": row["at_most"], "eve": n} for n in wanting] if event else []
         if caps:
@@ -1683,6 +1689,7 @@ class StudyRules:
             alike = defaultdict(list)
             for x, z in enumerate(self.others(row, types)):
                 alike[z].append(x)
+            spend(sum(len(own) ** 2 for own in alike.values()) // 2)
             found = [[*pair] for _, own in sorted(alike.items()) for pair in combinations(own, 2)]
             if found:
                 pairs[row["exp_epsilon"]] += found

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -278,3 +279,18 @@ def test_a_study_without_conditions_is_proved_by_its_components(tmp_path: Path) 
     with pytest.raises(verify_standalone.Refused, match="by its components"):
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == 1
+
+
+def test_levels_of_caps_and_pairs_of_record_types_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cap read all cells of its column again, and all pairs were written down before they were counted."""
+    monkeypatch.setattr(verify_standalone, "EFFORT", SimpleNamespace(left=10**5, unit=1))
+    cells = [f"{k}/{10**4000 + k}" for k in range(1000)]
+    rules: Any = object.__new__(verify_standalone.StudyRules)
+    rules.columns, rules.cells = [{"labels": [], "values": cells, "numeric": True, "bands": []}], {}
+    with pytest.raises(verify_standalone.Refused, match="steps"):
+        rules.level(0, "1.0")
+    rules.records = SimpleNamespace(types=[[k] for k in range(3000)], names=["a"], spies=[])
+    rules.types, rules.least, rules.cap, rules.convex = {}, {}, [], True
+    rules.dp = [{"column": "a", "exp_epsilon": "2"}]
+    with pytest.raises(verify_standalone.Refused, match="steps"):
+        rules.part(range(3000))

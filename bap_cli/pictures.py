@@ -42,7 +42,7 @@ def drawing() -> Iterator[None]:
 
 
 def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: Iterable[Path] = ()) -> None:
-    """Refuse a place that cannot be written to, or that is read (or in a folder that is), before all computing."""
+    """Refuse a place that cannot be written to, or that is read, before all computing."""
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:
@@ -50,7 +50,7 @@ def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out",
     except InputError as error:
         raise InputError(option, str(out), error.rule) from None
     for read in filter(Path.exists, reads if out.exists() else ()):
-        if out.samefile(read) or (read.is_dir() and out.parent.samefile(read)):
+        if out.samefile(read):
             raise InputError(option, str(out), "must not be a file that is read")
 
 

@@ -103,6 +103,13 @@ def whole_number(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def text_of(name: str, value: Any) -> str:
+    """Text; none if it is None."""
+    if value is not None and not isinstance(value, str):
+        raise InputError(name, None, f"must be text, is {_said(value)}")
+    return value or ""
+
+
 def several(name: str, value: Any, kind: type) -> list[Any]:
     """A list of objects of one kind; refuses all else."""
     return _all(name, value, _Kind((kind,), _article(kind), True, False))

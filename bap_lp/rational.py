@@ -63,6 +63,8 @@ class InputError(ValueError):
 def show(value: object) -> str:
     """A value as an error message quotes it: one line, never longer than a line."""
     text = repr(value) if isinstance(value, str) else str(value)
+    if isinstance(value, float) and abs(value) == 1e300:  # it is a little larger than the limit, which is 10^300
+        text = f"{value:.17e}"
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -91,7 +91,7 @@ def zero_one(*thresholds: float) -> ZeroOne:
     >>> zero_one(0.0)(np.array([-1.0, 2.0]), np.array([0, 0])).tolist()
     [0.0, 1.0]
     """
-    return ZeroOne(tuple(float(c) for c in thresholds))
+    return ZeroOne(tuple(numbers_of(thresholds, "thresholds", "must be finite and increasing").tolist()))
 
 
 def squared(target: Array, decision: Array) -> Array:
@@ -134,7 +134,8 @@ def asymmetric(over: float, under: float) -> Asymmetric:
     >>> asymmetric(3, 1)(np.array([0.0, 0.0]), np.array([2.0, -2.0])).tolist()
     [6.0, 2.0]
     """
-    return Asymmetric(float(over), float(under))
+    rule = "must be finite and not negative"
+    return Asymmetric(*(float(numbers_of([v], name, rule)[0]) for name, v in (("over", over), ("under", under))))
 
 
 _NAMES: dict[str, Loss] = {"0-1": ZeroOne(), "squared": squared, "absolute": absolute}
@@ -156,7 +157,7 @@ def numbers_of(values: Any, field: str, rule: str = "must be finite numbers") ->
     """A list of finite numbers."""
     try:
         found = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(field, values, rule) from None
     if found.ndim != 1 or not np.isfinite(found).all():
         raise InputError(field, values, rule)

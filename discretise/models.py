@@ -150,6 +150,7 @@ class GriddedProblem(Problem):
             theta=Theta(tuple(names(points.values)), tables.posterior) if points.exact else None,
         )
         self.edges, self.scalar, self.points, self.likelihood = edges, scalar, points, scalar.likelihood
+        self.bob_task, self.eve_tasks, self.theta_prior, self.breaks = bob, eves, scalar.prior, scalar.breaks
         self.bob_error, self.eve_error = errors
 
     def cell(self, x: ArrayLike) -> NDArray[np.intp]:
@@ -254,7 +255,7 @@ def scalar_model(
 ) -> ScalarModel:  # fmt: skip
     """What `model` puts on cells; `cells` are those of theta, the points in each of them, and those of x."""
     for field, value in zip(("theta_cells", "theta_nodes", "data_cells"), cells, strict=True):
-        if value is not None:
+        if value is not None or field != "data_cells":
             whole_number(field, value, 1)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)

@@ -27,7 +27,7 @@ from bap_lp import Agent, InputError, Problem, Risks, Solution
 from bap_lp.arguments import whole_number
 from bap_lp.rational import floats
 from discretise.extensions import dual_choice, rule_of
-from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names
+from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names, numbers_of
 from discretise.neighbours import Neighbours, default_neighbours
 from gaussian.arrays import Array
 
@@ -339,9 +339,15 @@ def sample(
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
     eves = eve_tasks(eve_loss, eve_decisions, eve_weights)
     posterior_size, seed = whole_number("posterior_size", posterior_size, 1), whole_number("seed", seed, 0)
+    rule = "must be finite and not negative"
     for field, bound in (("bob_bound", bob_bound), ("eve_bound", eve_bound)):
-        if bound is not None and not 0 <= bound < math.inf:
-            raise InputError(field, bound, "must be finite and not negative")
+        if bound is not None and (isinstance(bound, str) or numbers_of([bound], field, rule)[0] < 0):
+            raise InputError(field, bound, rule)
+    targets = eve_target if isinstance(eve_target, (list, tuple)) else [eve_target]
+    given = [("simulator", simulator), ("posterior_loss", posterior_loss), ("posterior_draws", posterior_draws)]
+    for field, one in [*given, *(("eve_target", target) for target in targets)]:
+        if not (callable(one) or hasattr(one, "rows") or (one is None and field != "simulator")):
+            raise InputError(field, None, "must be a function")
     if posterior_loss is not None and posterior_draws is not None:
         raise InputError("posterior_draws", None, "must not be given with posterior_loss")
     draws = _draw(simulator, np.random.default_rng(seed), size, eve_target, len(eves), 0)

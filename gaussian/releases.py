@@ -35,7 +35,7 @@ class _Noisy(SharedSections):
     """A statistic of the data, released with noise.
 
     Args:
-        sigma: the standard deviation of the noise.
+        sigma: the standard deviation of the noise; inf releases nothing.
 
     Raises:
         ValueError: sigma is negative or not a number.

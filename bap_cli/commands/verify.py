@@ -11,9 +11,10 @@ import typer
 from bap_cli import inputs, show
 from bap_cli.app import AllowFloat, Lambda
 from bap_cli.progress import Progress
-from bap_lp.files.bundles import Bundle, Mismatch, load_bundle
+from bap_lp.files.bundles import FILES, MANIFEST, Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.documents import source_name
+from bap_lp.files.ledger import LEDGER
 from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document
 from bap_lp.model.display import clean, equals
@@ -172,7 +173,7 @@ def report(folder: str, lam: str | None, allow_float: bool, out: Path) -> None:
 
     if lam is not None:
         raise ValueError("--lambda cannot be given with a bundle, which is about one lambda")
-    check_file(out, reads=[Path(folder)])
+    check_file(out, reads=[Path(folder) / name for name in (*FILES, MANIFEST, LEDGER)])
     bundle = proved_bundle(folder, allow_float)
     if bundle.robust or bundle.tiered:
         kind = "tiers" if bundle.tiered else "scenarios"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from bap_cli.progress import Progress
 from bap_cli.records.opening import StudyOrFolder, called, opened
 from bap_lp.files.documents import read_bytes, read_document, source_name
 from bap_lp.files.writing import write_bundle
-from bap_lp.model.display import clean, equals
+from bap_lp.model.display import clean, equals, listed
 from bap_lp.rational import InputError
 
 
@@ -94,6 +95,9 @@ def publish_command(
         kept = [name for name in map(str, frame.columns) if name in {*kept_columns(folder), *_known(solution.study)}]
         more = {"kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
         files = kit_files(solution, content, frame, ending=released.suffix.lower(), **more)
+    if others := _others(out, files):
+        rule = f"must hold nothing else, because a kit is given away whole, and has {listed(others)}"
+        raise InputError("--out", str(out), rule)
     write_bundle(out, files)
     paper = console()
     say(paper, f"Wrote {clean(str(out), 500)}: {', '.join(files)}.")
@@ -104,7 +108,7 @@ def verify_kit(folder: Path) -> None:
     """What `bap verify` says of a kit: its files are those of the manifest. It has no proof, which is confidential."""
     from bap_cli.commands.verify import refuse
     from bap_cli.terminal import console, say
-    from bap_lp.files.bundles import Mismatch
+    from bap_lp.files.bundles import MANIFEST, Mismatch
     from bap_sdc.records.release.kit import check_kit
 
     try:
@@ -113,8 +117,16 @@ def verify_kit(folder: Path) -> None:
         refuse(str(error))
     out = console()
     say(out, f"{clean(str(folder), 500)}: the files of the kit are those of its manifest, made {manifest['made']}.")
+    if others := _others(folder, (*manifest["files"], MANIFEST)):
+        say(out, f"The manifest says nothing about {listed(others)}.")
     if manifest["source"]:
         say(out, f"The office signed the SHA-256 {clean(manifest['source']['sha256'], 80)}, and keeps the proof.")
+
+
+def _others(folder: Path, names: Collection[str]) -> list[str]:
+    """What a folder holds besides these files."""
+    there = (path.name for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(name for name in there if name not in names)
 
 
 def _known(study: Any) -> set[str]:

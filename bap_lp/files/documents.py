@@ -54,8 +54,8 @@ def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
     """The bytes of a file that is not too large; `plain` refuses what is not a file, such as a pipe that never ends."""
     source, most = source_name(path), limit("bytes")
     try:
-        if plain and not stat.S_ISREG(os.stat(path).st_mode):
-            raise InputError(source, None, "must be a file, and is a directory, a pipe or a device")
+        if plain:
+            require_plain(path)
         with open(path, "rb") as file:
             return bounded(file, source, most)
     except InputError:
@@ -63,6 +63,16 @@ def read_bytes(path: str | os.PathLike[str], plain: bool = False) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(source, None, f"cannot be read: {reason}") from None
+
+
+def require_plain(path: str | os.PathLike[str]) -> None:
+    """Refuse what is there and is not a file; it is not opened, because a pipe may have no other end."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # opening it says why
+    if not stat.S_ISREG(mode):
+        raise InputError(source_name(path), None, "must be a file, and is a directory, a pipe or a device")
 
 
 def bounded(file: BinaryIO, source: str, most: int) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.arguments import text_of
 from bap_lp.model.agents import (
     Agent,
     agent_numbers,
@@ -111,7 +112,7 @@ class Problem(ReadOnly, Tabular):
         theta: Theta | None = None,
     ) -> None:
         p = probability(prior, "prior")
-        self.title = title
+        self.title = text_of("title", title)
         self.states = labels(states, "states", len(p))
         groups = (
             read_agents(bobs, bob_loss, bob_decisions, "bob", len(p)),

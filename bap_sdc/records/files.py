@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import check, located, read_document, source_name
+from bap_lp.files.documents import check, located, read_document, require_plain, source_name
 from bap_lp.rational import InputError, number, public
 from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.tables import read_table
@@ -116,6 +116,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
                 raise InputError(f"conditions.{name}", None, f"is given twice: also as {name}")
             conditions[name] = document[name]
     data = Path(path).parent / document["data"]
+    require_plain(data)
     frame = read_table(data)
     shown = source_name(data)
     prior, audit = document.get("prior", {}), document.get("audit", {})

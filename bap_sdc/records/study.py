@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.arguments import text_of
 from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
@@ -105,7 +106,7 @@ class Study(Displayed):
             raise InputError("toward", toward, f"must be one of {', '.join(_TOWARD)}")
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise InputError("seed", seed, "must be a non-negative integer")
-        self.title, self.source, self.seed = title, source, seed
+        self.title, self.source, self.seed = text_of("title", title), source, seed
         self.conditions = StudyConditions.of(conditions)
         eves = list(eves)
         wanted = wanted_columns(publish, eves, names, columns or {}, source)

@@ -231,6 +231,8 @@ BASE: dict[str, Any] = {"bob_decisions": [0, 1], "eve_decisions": [0, 1]}
         (((["a", "b"], [0.5, 0.5]), xbar_given, "0-1", "0-1"), BASE, "prior values = .* must be finite numbers"),
         ((([0, 1], [0.5, 0.5]), lambda t: stats.norm(t) if t else stats.poisson(3), "0-1", "0-1"), BASE, "atoms for"),
         ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "eve_decisions": [1, 1]}, "distinct"),
+        ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "theta_nodes": None}, "theta_nodes must be an integer"),
+        ((stats.norm(), xbar_given, "0-1", "0-1"), {**BASE, "title": 3}, "title must be text, is of type int"),
     ],
 )
 def test_a_bad_argument_of_model_is_refused_by_name(arguments: Any, keywords: Any, message: str) -> None:
@@ -241,8 +243,11 @@ def test_a_bad_argument_of_model_is_refused_by_name(arguments: Any, keywords: An
 def test_bad_losses_data_and_solutions_are_refused() -> None:
     with pytest.raises(InputError, match="increasing"):
         zero_one(1, 0)
-    with pytest.raises(InputError, match="over = -1"):
-        asymmetric(-1, 1)
+    with pytest.raises(InputError, match="thresholds = .* must be finite and increasing"):
+        zero_one("a")  # type: ignore[arg-type]
+    for over in (-1, "a", None):
+        with pytest.raises(InputError, match="over = .* must be finite and not negative"):
+            asymmetric(over, 1)  # type: ignore[arg-type]
     gridded = gaussian_model(5)
     with pytest.raises(InputError, match="x = nan"):
         gridded.cell(float("nan"))

@@ -149,6 +149,19 @@ def test_a_kit_does_not_go_into_the_confidential_folder(place: Path, capsys: pyt
     assert not Path("D/new").exists()
 
 
+def test_a_kit_is_given_away_whole(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("kit").mkdir()
+    Path("kit/notes.txt").write_text("mine")
+    assert publish() == 2
+    assert "must hold nothing else, because a kit is given away whole, and has notes.txt" in capsys.readouterr().err
+    assert [path.name for path in Path("kit").iterdir()] == ["notes.txt"]
+    Path("kit/notes.txt").unlink()
+    assert (publish(), publish()) == (0, 0)
+    Path("kit/notes.txt").touch()
+    assert main(["verify", "kit"]) == 0
+    assert "The manifest says nothing about notes.txt." in capsys.readouterr().out
+
+
 def test_no_file_of_a_kit_has_a_cell_that_a_spreadsheet_runs(tmp_path: Path) -> None:
     frame = people().rename(columns={"pay": "=pay", "age": "+age"})
     frame["job"] = frame["job"].replace({"clerk": "=cmd|' /C calc'!A0", "baker": "@SUM(1)", "painter": "-2+3"})

@@ -173,6 +173,7 @@ FRAME = pd.DataFrame({"a": [1, 2, 1], "b": ["x", "y", "x"], "one": [1, 1, 1]})
         ({"holdout": 1}, "holdout = 1 must be at least 0 and below 1"),
         ({"toward": "x"}, "toward = 'x' must be one of margins, pooled"),
         ({"seed": -1}, "seed = -1 must be"),
+        ({"title": 3}, "title must be text"),
         ({"columns": {"q": {"levels": [1]}}}, "columns.q names column 'q'"),
         ({"frame": FRAME[:0]}, "frame has no records"),
         ({"frame": pd.DataFrame([[1, 2]], columns=["a", "a"])}, "column = 'a' is given 2 times"),

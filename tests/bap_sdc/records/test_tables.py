@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pandas as pd
 import pytest
 
 from bap_lp import InputError, limits
-from bap_sdc import read_table
+from bap_sdc import load_study, read_table
 from bap_sdc.records.data.tables import table_bytes
 
 
@@ -72,6 +74,14 @@ def test_broken_files_are_refused_in_one_line(tmp_path, name, content, words):
     assert words in str(error.value)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_table_of_a_study_is_a_file(tmp_path):
+    """A pipe without another end was waited for."""
+    os.mkfifo(tmp_path / "t.csv")
+    (tmp_path / "study.toml").write_text('data = "t.csv"\n[publish.pay]\n[eve]\nsecret = "ill"\n')
+    with pytest.raises(InputError, match=r"t\.csv must be a file, and is a directory, a pipe or a device"):
+        load_study(tmp_path / "study.toml")
 
 
 def test_the_index_of_a_parquet_file_is_a_column(tmp_path):

@@ -358,6 +358,7 @@ def test_a_page_does_not_replace_what_it_is_about(
         assert main(["report", read, "-o", out]) == 2
         assert capsys.readouterr().err == f"bap: --out = '{out}' must not be a file that is read\n"
         assert Path(out).read_bytes() == before
+    assert [main(["report", "d", "-o", "d/page.html"]) for _ in range(2)] == [0, 0]
 
 
 def test_a_message_about_a_very_long_name_is_short(capsys: pytest.CaptureFixture[str]) -> None:

@@ -250,7 +250,7 @@ def test_a_floor_that_can_be_met_is_met_however_large_the_other_losses_are() -> 
 
 def test_a_weight_that_overflows_with_the_losses_is_refused() -> None:
     problem = Problem([0.5, 0.5], [[9e299, 0.0], [0.0, 1.0]], [[0.0, 9e299], [1.0, 0.0]])
-    with pytest.raises(InputError, match="lam = 1.0+5e\\+300 times Eve's largest loss must be at most 1e300"):
+    with pytest.raises(InputError, match=r"lam = 1.0+5e\+300 times Eve's largest loss must be at most 1e300"):
         solve(problem, 1e300)
 
 

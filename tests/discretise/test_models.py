@@ -243,10 +243,10 @@ def test_a_bad_argument_of_model_is_refused_by_name(arguments: Any, keywords: An
 def test_bad_losses_data_and_solutions_are_refused() -> None:
     with pytest.raises(InputError, match="increasing"):
         zero_one(1, 0)
-    with pytest.raises(InputError, match="thresholds = .* must be finite and increasing"):
+    with pytest.raises(InputError, match=r"thresholds = .* must be finite and increasing"):
         zero_one("a")  # type: ignore[arg-type]
     for over in (-1, "a", None):
-        with pytest.raises(InputError, match="over = .* must be finite and not negative"):
+        with pytest.raises(InputError, match=r"over = .* must be finite and not negative"):
             asymmetric(over, 1)  # type: ignore[arg-type]
     gridded = gaussian_model(5)
     with pytest.raises(InputError, match="x = nan"):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
+from bap_lp.arguments import checked, several
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
@@ -54,8 +54,8 @@ def verify_mechanism(
     the mechanism is not the one that is proved
     in state 1 it sends 0 with probability 0, the proof says 3/10
     """
-    problems = [problem] if isinstance(problem, Problem) else list(problem)
-    if tuple(mechanism.states) != tuple(problems[0].states):
+    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
+    if not problems or tuple(mechanism.states) != tuple(problems[0].states):
         return Verdict(False, "the states of the mechanism are not those of the problem")
     if certificate.channel is None:
         return Verdict(False, "the certificate is about no mechanism")

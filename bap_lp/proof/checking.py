@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
+from bap_lp.arguments import checked, several
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -56,7 +57,9 @@ def verify(
     >>> verify(coin, solve(coin, exact=False).certificate, allow_float=False).ok
     False
     """
-    problems = [problem] if isinstance(problem, Problem) else list(problem)
+    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
+    if slack is not None and not (isinstance(slack, Real) and slack >= 0):
+        raise InputError("slack", None, f"must be a number that is not negative, is {slack!r:.40}")
     wrong = _misfit(problems, certificate, allow_float)
     if wrong:
         return Verdict(False, wrong)

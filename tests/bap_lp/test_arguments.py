@@ -37,6 +37,9 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: bap_lp.chooses(COIN, junk), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
     (lambda junk: bap_lp.chooses(COIN, BEST.mechanism, junk or 0), "path must be a Path"),
     (lambda junk: bap_lp.verify(COIN, junk), "certificate must be a Certificate"),
+    (lambda junk: bap_lp.verify([junk], BEST.certificate), r"problem\[0\] must be a Problem"),
+    (lambda junk: bap_lp.verify_mechanism([junk], BEST.mechanism, BEST.certificate), r"problem\[0\] must be a Problem"),
+    (lambda junk: bap_lp.verify(COIN, BEST.certificate, slack=[junk]), "slack must be a number that is not negative"),
     (lambda junk: bap_lp.verify_mechanism(COIN, BEST.mechanism, junk), "certificate must be a Certificate"),
     (lambda junk: bap_lp.condition_costs(junk), "solution must be a Solution"),
     (lambda junk: bap_lp.composed(junk, 2), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
@@ -157,3 +160,10 @@ def test_a_table_has_the_states_of_the_problem() -> None:
     assert [row.mechanism.states for row in bap_lp.rank_worst_case([named], [HIDE], 1)] == [("tails", "heads")]  # type: ignore[list-item]
     with pytest.raises(InputError, match=r"^mechanism has 1 rows, must have 2, one per state"):
         bap_lp.evaluate(named, [[1]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("slack", [float("nan"), -1, "1/3"])
+def test_a_slack_that_nothing_is_above_is_refused(slack: Any) -> None:
+    with pytest.raises(InputError, match="slack must be a number that is not negative"):
+        bap_lp.verify(COIN, BEST.certificate, slack=slack)
+    assert not bap_lp.verify_mechanism([], BEST.mechanism, BEST.certificate)

@@ -295,9 +295,12 @@ def report_command(
     """Write a page for the person who signs: the release, its risks and their proof, the audit, the alternatives."""
     from bap_cli.records.page import report_page
     from bap_cli.terminal import console, say
+    from bap_lp.files.bundles import MANIFEST
+    from bap_lp.files.ledger import LEDGER
     from bap_sdc.records.audit.disclosure import small_cells
+    from bap_sdc.records.bundle import FILES
 
-    check_file(out)
+    check_file(out, reads=[folder / name for name in (*FILES, MANIFEST, LEDGER)])
     with Progress("reading") as progress:
         solution = proved_solution(folder, progress, allow_float)
         page = report_page(

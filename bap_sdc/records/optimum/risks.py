@@ -97,7 +97,7 @@ def record_lam(program: RecordProgram, lam: Any) -> Any:
         if value < 0:
             raise InputError("lam", value, "must not be negative")
         largest = max(float(eve.weight) * float(floats(eve.loss).max()) for eve in program.eves)
-        if float(value) >= 1e300 / max(largest, 1.0):
+        if public(value) >= 1e300 / max(largest, 1.0):  # a fraction may be larger than any float
             raise InputError("lam", value, "times Eve's largest loss must be below 1e300")
         return value
     full, (bob_null, null) = extremes_of(program)

@@ -162,6 +162,13 @@ def test_a_kit_is_given_away_whole(place: Path, capsys: pytest.CaptureFixture[st
     assert "The manifest says nothing about notes.txt." in capsys.readouterr().out
 
 
+def test_a_page_of_records_does_not_replace_what_it_is_about(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path("D/prior.json").read_bytes()
+    assert main(["microdata", "report", "D", "-o", "D/prior.json"]) == 2
+    assert "--out = 'D/prior.json' must not be a file that is read" in capsys.readouterr().err
+    assert Path("D/prior.json").read_bytes() == before
+
+
 def test_no_file_of_a_kit_has_a_cell_that_a_spreadsheet_runs(tmp_path: Path) -> None:
     frame = people().rename(columns={"pay": "=pay", "age": "+age"})
     frame["job"] = frame["job"].replace({"clerk": "=cmd|' /C calc'!A0", "baker": "@SUM(1)", "painter": "-2+3"})

@@ -146,7 +146,10 @@ def test_floats_stay_floats():
     found = Study(frame, {"pay": [[0, 0.5], [1, 0]]}, [Eve("ill")]).solve(1)
     assert not found.exact
     assert found.gap < 1e-9
-    assert not Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(1, exact=False).exact
+    exact = Study(frame, {"pay": "0-1"}, [Eve("ill")])
+    assert not exact.solve(1, exact=False).exact
+    with pytest.raises(InputError, match="times Eve's largest loss must be below 1e300"):
+        exact.solve(10**400)
 
 
 FRAME = pd.DataFrame({"a": [1, 2, 1], "b": ["x", "y", "x"], "one": [1, 1, 1]})

@@ -35,10 +35,10 @@ class _Noisy(SharedSections):
     """A statistic of the data, released with noise.
 
     Args:
-        sigma: the standard deviation of the noise; inf releases nothing.
+        sigma: the standard deviation of the noise, which may be 0.
 
     Raises:
-        ValueError: sigma is negative or not a number.
+        ValueError: sigma is negative or not a finite number.
     """
 
     sigma: float

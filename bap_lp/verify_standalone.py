@@ -937,7 +937,6 @@ def case_of(part, N, S):
     keyed(part, ["signals", "replies", "weights"], ["states", "void"])
     keep, why, void = positions(part["signals"], S, "a case is about no signals"), "no states", part.get("void", False)
     need(type(void) is bool, "void must be true or false")
-    need(len({*keep}) == len(keep), "a case names a signal twice")
     allowed, whole = [range(len(keep))] * N, not many(part.get("states", []))
     for x, own in (listed(row, why, 2) for row in part.get("states", [])):
         allowed[positions([x], N, why)[0]] = sorted({*positions(own, len(keep), "a case is about no signals")})
@@ -949,6 +948,7 @@ def by_cases(release, cases, value):
     N, S, boxes, program = release.game.N, len(release.S), [], release.program
     for case in cases:
         need(case.keep and all(case.allowed), "a case is about no signals")
+        need(len({*case.keep}) == len(case.keep), "a case names a signal twice")
         spend(sum(map(len, case.allowed)) + S * (1 + S // 1000))
         if program.pure:  # a set of signals, as bits, for every state
             boxes.append([sum({1 << case.keep[k] for k in own}) for own in case.allowed])

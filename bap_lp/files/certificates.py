@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
+from bap_lp.arguments import checked, text_of
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_from, priors_from
@@ -147,7 +147,7 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             document["kind"],
             shares,
             reports=tuple(read_proof_table(v, f"reports[{k}]", 2) for k, v in enumerate(document.get("reports", []))),
-            splits=tuple(document.get("splits", ())),
+            splits=tuple(text_of("splits", part) for part in document.get("splits", ())),
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,

@@ -331,6 +331,7 @@ FORGED = {
     "gap": ("certificate.json", put("gap", to="0")),
     "without": ("certificate.json", lambda document: document.pop("splits")),
     "twice": ("certificate.json", put("splits", to=lambda splits: splits * 2)),
+    "no text": ("certificate.json", put("splits", 0, to=0)),
     "secret": ("problem.json", put("bob", 0, "secret", 0, to="no")),
     "loss": ("problem.json", put("bob", 0, "loss", to="brier")),
 }

@@ -409,3 +409,9 @@ def test_what_asks_for_nothing_may_be_written(tmp_path: Path) -> None:
     for name in ("certificate.json", "manifest.json"):
         change(tmp_path, name, conditions=tables)
     assert both(tmp_path) == (True, True)
+
+
+def test_cases_that_are_not_needed_are_judged_by_neither(tmp_path: Path) -> None:
+    save_bundle(tmp_path, solve(COIN, "1/3", conditions=Conditions(max_signals=2)))
+    edit(tmp_path, "certificate.json", lambda d: d.update(cases=[{"signals": [0, 0], "replies": {}, "weights": {}}]))
+    assert both(tmp_path) == (True, True)

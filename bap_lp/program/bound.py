@@ -128,6 +128,12 @@ class Observer(ReadOnly):
     def largest(self) -> float:
         return float((self.losses.value if isinstance(self.losses, Sparse) else self.losses).max(initial=0.0))
 
+    @property
+    def entries_each(self) -> int:
+        """How many losses of a state are written down, on average and rounded up."""
+        table = self.losses
+        return 1 + len(table.value) // table.shape[0] if isinstance(table, Sparse) else self.columns
+
     def entries_of(self, x: Array) -> tuple[Array, Array, Array]:
         """The losses of some states that are not zero: the number of the state in x, the loss, and its column."""
         if isinstance(self.losses, Sparse):

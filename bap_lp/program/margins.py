@@ -15,6 +15,7 @@ from bap_lp.rational import FEW, UNIT, Array, floats
 if TYPE_CHECKING:
     from bap_lp.program.bound import Program, Replies, Weights
 
+_BLOCK = 1 << 20  # products at a time
 _TINY, _LEAST = 1e-290, 5e-324  # covers underflow of a product; the smallest float
 
 
@@ -26,7 +27,9 @@ def least_margins(program: Program, replies: Replies, weights: Weights, allowed:
     first = np.flatnonzero(np.diff(x, prepend=-1))
     if len(first) < len(open_):
         raise ValueError("a state has no signal that is allowed")
-    return np.minimum.reduceat(_margins(program, replies, weights, x, s), first)
+    step = max(1, _BLOCK // max((o.entries_each for o in program.observers), default=1))
+    cuts = (slice(k, k + step) for k in range(0, max(len(x), 1), step))
+    return np.minimum.reduceat(np.concatenate([_margins(program, replies, weights, x[c], s[c]) for c in cuts]), first)
 
 
 def _margins(program: Program, replies: Replies, weights: Weights, x: Array, s: Array) -> Array:

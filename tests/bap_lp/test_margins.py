@@ -10,15 +10,19 @@ from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.program import summed
+from bap_lp.program import margins, summed
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.summed import SummedCost
 from bap_lp.rational import EXACT, lifted, objects
 
 
+@pytest.mark.parametrize("block", [17, 1 << 20])
 @pytest.mark.parametrize("size", [1e-320, 1e-9, 1.0, 1e200])
-def test_the_bound_is_the_one_in_fractions_where_floats_choose_what_to_compute(size: float) -> None:
+def test_the_bound_is_the_one_in_fractions_where_floats_choose_what_to_compute(
+    size: float, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(margins, "_BLOCK", block)
     draw = np.random.default_rng(1)
     N, S, e = 9, 10, 3
     ties, sizes = draw.integers(0, 3, (N, S)) * 1.0, np.where(draw.random((N, S)) < 0.5, 1.0, size)

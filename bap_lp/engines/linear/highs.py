@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,13 +37,17 @@ class FloatVertex:
 
 _ROUNDS = 60  # of rows that are added
 # privacy between all pairs of 1000 states, 20 decisions: 8 s from inside, 160 s by the dual simplex method; a chain of
-# 100 states, whose columns are sparse, 6 s against 5 s
-_LARGE = 4000  # rows
+# 100 states, whose columns are sparse, 6 s against 5 s. The most room under a margin: 0.8 against 10 s at (300, 8, 8),
+# 0.08 against 0.3 s at (100, 6, 6)
+_LARGE, _FULL = 4000, 30_000  # rows, or entries
 _DENSE = 100  # entries of a column
 _FEW = 0.01  # of all columns
 _BASIC = highspy.HighsBasisStatus.kBasic
 PRIMAL = 4  # HiGHS's number of the primal simplex strategy
 _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, count as zero; the exact check decides
+# pivots per row after which the interior point is tried: most programs take up to 3. Under a margin, whole losses take
+# 10 at (100, 6, 6), 0.4 against 0.08 s, and more at (300, 8, 8), 14 against 0.6 s
+_PER_ROW = 4
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
@@ -66,6 +71,8 @@ def solve_lp(
 ) -> FloatVertex:
     """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
 
+    A long run is given up for the interior point method, from whose vertex it goes on.
+
     start: the variables of a feasible basis, from which the primal simplex method goes on instead.
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
@@ -79,7 +86,14 @@ def solve_lp(
     highs = loaded_program(lp, **options)
     if basis is not None:
         set_basis(highs, _flags(basis, sum(lp.shape)))
+    elif len(lp.value) >= _LONG:
+        highs.setOptionValue("simplex_iteration_limit", _PER_ROW * lp.shape[0])
     run(highs)
+    if highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
+        highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
+        with suppress(SolverError):  # or else it goes on from where it is
+            set_basis(highs, _flags(solve_interior(lp).basic, sum(lp.shape)))
+        run(highs)
     y, status = np.array(highs.getSolution().row_dual), highs.getModelStatus()
     optimal = status == highspy.HighsModelStatus.kOptimal
     flags = basic_flags(highs)
@@ -125,7 +139,7 @@ def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> Array | None:
 def _from_inside(lp: LinearProgram) -> Array | None:
     """The basis of a large program with a few dense columns, by the interior point method; None if it is not one."""
     dense = np.count_nonzero(np.diff(lp.start) >= _DENSE)
-    if lp.shape[0] < _LARGE or not 0 < dense <= _FEW * lp.shape[1]:
+    if (lp.shape[0] < _LARGE and len(lp.value) < _FULL) or not 0 < dense <= _FEW * lp.shape[1]:
         return None
     try:
         return solve_interior(lp).basic

@@ -104,7 +104,9 @@ class _Walk:
         z = EXACT.zeros(self.lp.shape[1])
         live = self.basic < len(z)
         z[self.basic[live]] = self.values[live]
-        return self.read(z, y[0] + y[1] * self.lam, bob, eve)
+        priced, read = EXACT.zeros(self.lp.shape[0]), self.lp.row_kind > 0  # the marginals come first, and stay unread
+        priced[read] = y[0][read] + y[1][read] * self.lam
+        return self.read(z, priced, bob, eve)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
         """The least root at or above lam, and the column to enter there with its d0 and d1.

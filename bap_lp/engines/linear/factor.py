@@ -42,12 +42,12 @@ class Factor:
         scale = common_denominator(rhs)
         return self._solve(rhs, scale, self.by_col, self.row, first, last, self.core_rows, self.core_cols)
 
-    def solve_transposed(self, cost: Array) -> Array:
-        """y with B^T y = cost, by row."""
+    def solve_transposed(self, cost: Array, times: fmpq = EXACT.one) -> Array:
+        """y with B^T y = times * cost, by row."""
         first = [(c, r, v) for r, c, v in self.col_batches]
         last = [(c, r, v) for r, c, v in reversed(self.row_batches)]
         ends = self.core_cols, self.core_rows
-        return self._solve(cost, EXACT.one, self.by_row, self.col, first, last, *ends, transposed=True)
+        return self._solve(cost, EXACT.one, self.by_row, self.col, first, last, *ends, times, transposed=True)
 
     def _solve(
         self,
@@ -59,6 +59,7 @@ class Factor:
         last: list[Batch],
         core_equations: Array,
         core_unknowns: Array,
+        times: fmpq = EXACT.one,
         transposed: bool = False,
     ) -> Array:
         # From here on everything is carried times a common multiple `scale` of the long denominators met, so that the
@@ -76,7 +77,7 @@ class Factor:
         for equations, unknowns, pivots in last:
             x[unknowns] = residual[equations] / pivots
             self._subtract(residual, x, unknowns, entries, equation)
-        return x / scale
+        return x * (times / scale)
 
     def _core_solve(self, right: Array, transposed: bool) -> Array:
         assert self.core is not None

@@ -165,9 +165,10 @@ class _Walk:
         position, step = leaving(self.lp, self.basic, self.values, change, sign)
         unit = EXACT.zeros(len(self.basic))
         unit[position] = EXACT.one
-        row = self.factor.solve_transposed(unit)  # row of the inverse: the duals move along it until d(variable) = 0
+        # row of the inverse: the duals move along it until d(variable) = 0; at lam they stay, as d0 + lam d1 = 0
+        move = self.factor.solve_transposed(unit, d1 / change[position])
         before = self.y
-        self.y = [y + row * (d / change[position]) for y, d in zip(before, (d0, d1), strict=True)]
+        self.y = [before[0] - move * self.lam, before[1] + move]
         self.values = self.values - change * (sign * step)
         self.values[position] = sign * step
         self.basic = self.basic.copy()

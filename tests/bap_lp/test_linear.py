@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
+from bap_lp.engines.linear import highs
 from bap_lp.engines.linear.exact import optimise
 from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.looks import sharpened
@@ -202,3 +203,16 @@ def test_looks_leave_the_vertex_that_the_ties_choose(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("bap_lp.engines.linear.optimum._MANY_ROWS", rows)
         found.append(solve(problem, "1/3", conditions={"margin": 0}).mechanism)
     assert found[0] == found[1]
+
+
+def test_a_run_given_up_for_the_interior_point_has_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, found = np.random.default_rng(0).integers, []
+    problem = Problem([F(1, 30)] * 30, draw(0, 9, (30, 3)).tolist(), draw(0, 9, (30, 3)).tolist())
+    inside = highs.solve_interior
+    monkeypatch.setattr(highs, "solve_interior", lambda lp: found.append(lp) or inside(lp))
+    plain = solve(problem, "1/3", conditions={"margin": "1/4"}).mechanism
+    assert not found
+    monkeypatch.setattr(highs, "_LONG", 0)
+    monkeypatch.setattr(highs, "_PER_ROW", 1)
+    assert solve(problem, "1/3", conditions={"margin": "1/4"}).mechanism == plain
+    assert found

@@ -7,7 +7,6 @@ number in scientific notation, which here is always an error or a width near rou
 import json
 import math
 import re
-import resource
 from pathlib import Path
 
 import nbclient
@@ -17,7 +16,6 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = ["1_coin_toss", "2_gaussian", "3_records", "4_bits_and_wrong_shares", "5_your_model"]
 LARGEST = 600_000  # bytes
-SECONDS = 60  # of one core
 
 TINY = re.compile(r"-?\d+(?:\.\d+)?e[-+]\d+")
 DECIMAL = re.compile(r"-?\d+\.(\d+)")
@@ -37,12 +35,6 @@ def texts(notebook):
             shown = [o.data for o in cell.outputs if o.output_type in ("display_data", "execute_result")]
             out.append((printed, [(sorted(d), "" if "image/png" in d else d.get("text/plain", "")) for d in shown]))
     return out
-
-
-def processor_time():
-    """Processor seconds of the finished child processes."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def same(found, wanted):
@@ -116,11 +108,9 @@ def test_a_notebook_run_again_prints_what_is_committed(name, tmp_path, monkeypat
     for cell in again.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    before = processor_time()
     nbclient.NotebookClient(
-        again, timeout=10 * SECONDS, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        again, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
-    assert processor_time() - before < SECONDS
     for k, ((printed, shown), (wanted, wanted_shown)) in enumerate(zip(texts(again), texts(committed), strict=True), 1):
         assert same(printed, wanted), f"cell {k} printed\n{printed}\ninstead of\n{wanted}"
         assert [kinds for kinds, _ in shown] == [kinds for kinds, _ in wanted_shown], f"cell {k}"

@@ -6,7 +6,7 @@ off by, leaves these, and only they are computed in rationals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,30 @@ def least_margins(program: Program, replies: Replies, weights: Weights, allowed:
     open_ = np.ones(program.shape, dtype=bool) if allowed is None else np.array(allowed, dtype=bool)
     if program.cost.size > FEW:
         open_ = _near_least(program, replies, weights, open_)
-    x, s = np.nonzero(open_)
+    x, s = _apart(program, replies, weights, *np.nonzero(open_))
     first = np.flatnonzero(np.diff(x, prepend=-1))
     if len(first) < len(open_):
         raise ValueError("a state has no signal that is allowed")
     step = max(1, _BLOCK // max((o.entries_each for o in program.observers), default=1))
     cuts = (slice(k, k + step) for k in range(0, max(len(x), 1), step))
     return np.minimum.reduceat(np.concatenate([_margins(program, replies, weights, x[c], s[c]) for c in cuts]), first)
+
+
+def _apart(program: Program, replies: Replies, weights: Weights, x: Array, s: Array) -> tuple[Array, Array]:
+    """Without rows, of the signals to which all observers reply alike, the one of least cost in each state."""
+    if len(x) <= FEW or any(one.entries is not None and (weights[one.name] != 0).any() for one in program.rows):
+        return x, s
+    numbers: dict[tuple[tuple[Any, ...], ...], int] = {}
+    heard = zip(*(replies[o.name][o.sees].tolist() for o in program.observers), strict=True)
+    kind = [numbers.setdefault(tuple(map(tuple, rows)), len(numbers)) for rows in heard]
+    if len(numbers) == len(kind) or not kind:
+        return x, s
+    least: dict[tuple[int, int], tuple[Any, int]] = {}
+    for state, signal, cost in zip(x.tolist(), s.tolist(), program.cost[x, s].tolist(), strict=True):
+        best = least.get((state, kind[signal]))
+        if best is None or cost < best[0]:
+            least[state, kind[signal]] = cost, signal
+    return np.array([state for state, _ in least]), np.array([signal for _, signal in least.values()])
 
 
 def _margins(program: Program, replies: Replies, weights: Weights, x: Array, s: Array) -> Array:

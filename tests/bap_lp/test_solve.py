@@ -129,3 +129,15 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
     b, e = B.shape[1], E.shape[1]
     C = qif.mechanism.l_risk.min_loss_given_min_risk(prior, b, e, floor, lambda j, x: E[x, j], lambda x, i: B[x, i])
     assert sum(p[x] * F(C[x, i]) * B[x, i] for x in range(len(p)) for i in range(b)) == solution.risks.bob
+
+
+@pytest.mark.slow
+def test_many_states_that_tie_on_whole_losses_have_an_exact_optimum() -> None:
+    rng = np.random.default_rng(1)
+    weights, eve = rng.integers(1, 9, 200), rng.integers(0, 9, (200, 20))
+    prior = [F(int(w), int(weights.sum())) for w in weights]
+    problem = Problem(prior, np.ones((200, 60), dtype=int).tolist(), eve.tolist())
+    found = solve(problem, "1/2")
+    null = min(sum((p * int(v) for p, v in zip(prior, column, strict=True)), F()) for column in eve.T)
+    assert found.value == 1 - null / 2
+    assert verify(problem, found.certificate).optimal

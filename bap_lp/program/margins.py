@@ -34,7 +34,9 @@ def least_margins(program: Program, replies: Replies, weights: Weights, allowed:
 
 def _apart(program: Program, replies: Replies, weights: Weights, x: Array, s: Array) -> tuple[Array, Array]:
     """Without rows, of the signals to which all observers reply alike, the one of least cost in each state."""
-    if len(x) <= FEW or any(one.entries is not None and (weights[one.name] != 0).any() for one in program.rows):
+    if len(x) <= max(FEW, 2 * len(program.mass)):  # hardly any ties
+        return x, s
+    if any(one.entries is not None and (weights[one.name] != 0).any() for one in program.rows):
         return x, s
     numbers: dict[tuple[tuple[Any, ...], ...], int] = {}
     heard = zip(*(replies[o.name][o.sees].tolist() for o in program.observers), strict=True)

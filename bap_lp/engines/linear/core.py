@@ -72,28 +72,27 @@ class Core:
             raise SingularCore(*found)
         return objects(found)
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether the columns are dependent modulo a prime, as they are if they are dependent, and else hardly ever."""
-        require_square(self.size, BYTES)
-        scale = common_denominator(self.values)
-        table = np.zeros((self.size, self.size), dtype=object)
-        table[self.rows, self.columns] = [int((v * scale).p) % _PRIME for v in self.values.tolist()]
-        return bool(nmod_mat(self.size, self.size, table.ravel().tolist(), _PRIME).rank() < self.size)
-
     @cached_property
-    def _dense(self) -> Any:
+    def _matrix(self) -> Any:
         require_square(self.size, BYTES)
         table = EXACT.zeros((self.size, self.size))
         table[self.rows, self.columns] = self.values
-        matrix = fmpq_mat(self.size, self.size, table.ravel().tolist())
-        # full rank modulo a prime proves full rank; only doubt pays for exact elimination
-        integers, _ = matrix.numer_denom()
-        if nmod_mat(integers, _PRIME).rank() < self.size:
-            independent = _pivots(matrix)
+        return fmpq_mat(self.size, self.size, table.ravel().tolist())
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the rank is not full modulo a prime, which would prove that it is full."""
+        integers, _ = self._matrix.numer_denom()
+        return bool(nmod_mat(integers, _PRIME).rank() < self.size)
+
+    @cached_property
+    def _dense(self) -> Any:
+        """The matrix; only doubt pays for exact elimination."""
+        if self.doubtful:
+            independent = _pivots(self._matrix)
             if len(independent) < self.size:
-                raise SingularCore(independent, _pivots(matrix.transpose()))
-        return matrix
+                raise SingularCore(independent, _pivots(self._matrix.transpose()))
+        return self._matrix
 
     @cached_property
     def _refined(self) -> tuple[IntegerFactor, Array] | None:

@@ -121,8 +121,8 @@ def solve_command(
                 time_limit=time_limit,
             )  # fmt: skip
         progress("auditing")
-        audit = solution.audit(attackers=None if attackers else ())
-        verdict = solution.verdict()
+        verdict = solution.verdict(None if attackers else ())
+    audit = verdict.audit
     result = solution.document(audit, verdict)
     if out is not None:
         how = command_line(f"bap microdata solve {file}")

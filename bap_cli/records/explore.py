@@ -57,7 +57,7 @@ def show_path(path: Any, found: Opened) -> None:
         cells.append(percent(max(path.gains(line))))
         if audited:
             one = line.audit
-            cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.eve, one.informed)]
+            cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.strongest, one.informed)]
         rows.append(cells)
     out.print()
     show_table(out, ("line", start, "R_B", "R_E", "Eve gains", *held), rows, range(5 + len(held)))

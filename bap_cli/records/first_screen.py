@@ -20,20 +20,22 @@ from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import clean, counted, equals, listed, percent, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit
+from bap_sdc.records.audit.verdict import StudyVerdict
 from bap_sdc.records.solution import StudySolution
 
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all
 
 
 def first_screen(
-    solution: StudySolution, audit: Audit | None, public: bool, folder: Path | None, plain: Sequence[str] = ()
+    solution: StudySolution, verdict: StudyVerdict, public: bool, folder: Path | None, although: str | None = None
 ) -> str:
-    """Title, verdict, cards, the meaning of lambda, and where the numbers come from."""
-    study = solution.study
+    """Title, light, cards, the meaning of lambda, and where the numbers come from; although: why it was released."""
+    study, audit = solution.study, verdict.audit
+    plain = verdict.words(public)[1:]
     title = clean(study.title or "Release of records", 200)
     parts = [
         f'<header><p class="kicker">{"Public report" if public else "Internal report: confidential"}</p>'
-        f"<h1>{escape(title)}</h1>{_verdict(solution)}</header>",
+        f"<h1>{escape(title)}</h1>{_light(verdict, although)}{_verdict(solution)}</header>",
         f'<section id="plain"><h2>In plain words</h2><ul>{_items(plain)}</ul></section>' if plain else "",
         '<section id="sign"><h2>What is released</h2>',
         f'<p class="released">{symbols(_released(solution, public))}</p>',
@@ -67,6 +69,16 @@ def _figure(value: Any, public: bool) -> str:
 def counts_wrong(loss: Any) -> bool:
     """Whether the risk of this loss is the probability of a wrong guess."""
     return is_zero_one(floats(loss))
+
+
+def _light(verdict: StudyVerdict, although: str | None) -> str:
+    """The light, which is what a person who signs sees first; the proof is a line below it."""
+    words = f'<p class="light {verdict.light.colour}" id="light">{escape(verdict.light.words()[0])}</p>'
+    if although is None:
+        return words
+    return (
+        f'{words}<p id="although">Released although it is {verdict.light.colour}: {escape(clean(although, 1000))}</p>'
+    )
 
 
 def _verdict(solution: StudySolution) -> str:
@@ -168,7 +180,7 @@ def _eves(solution: StudySolution, audit: Audit | None, public: bool) -> str:
 def _held_out(audit: Audit, n: int, tell: Callable[[float], str], wrong: bool) -> str:
     """What the best attacker does on records that were not used for the mechanism, and the limit of all attackers."""
     eve = audit.eves[n]
-    best = min((eve.prior, *eve.attackers.values()), key=lambda one: one.value)
+    best = eve.kinds[eve.strongest]
     return (
         f"held-out records: {tell(eve.null.value)} before, {tell(best.value)} for the best attacker tried, "
         f"at {'most' if wrong else 'least'} {tell(eve.informed.value)} for one who knows their shares"

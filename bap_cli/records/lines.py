@@ -49,8 +49,11 @@ class LinesOfStudy:
         one = line.audit
         if one is None:
             return ""
-        risks = (one.eves[0].prior, one.eves[0].informed) if self.alone is not None else (one.eve, one.informed)
-        own, informed = (self.risk(risk.value) for risk in risks)
+        alone = one.eves[0]
+        both = (
+            (alone.kinds[alone.strongest], alone.informed) if self.alone is not None else (one.strongest, one.informed)
+        )
+        own, informed = (self.risk(risk.value) for risk in both)
         eve = f"{self.who} {own}, one who knows the shares {informed}"
         if self.wrong:
             eve = f"{self.who} is right in {own} of 100 guesses, one who knows the shares in {informed}"

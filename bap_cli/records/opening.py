@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +55,7 @@ class Opened:
             lam = self.lam
             if self.eve_gain is not None:
                 lam = lam_within_gain(self.study, self.eve_gain, progress=progress, workers=options.get("workers"))
-            return self.study.solve(lam, progress=tell, **options)
+            return replace(self.study.solve(lam, progress=tell, **options), eve_gain=self.eve_gain)
 
 
 def asked(loaded: Any, lam: str | None, gain: str | None) -> Opened:

@@ -65,15 +65,15 @@ def report_page(
 ) -> str:
     """The page of a solved study; the internal page has the SHA-256 of the files in its folder."""
     progress("auditing")
-    audit = solution.audit(attackers=None if attackers else ())
+    verdict = solution.verdict(None if attackers else ())
+    audit = verdict.audit
     progress("alternatives")
     comparison = solution.compare(("logistic regression",) if attackers else ())
-    verdict = solution.verdict()
     path = None if public else offered_path(solution, progress)
     lines, document = ("", None) if path is None else lines_section(path, solution.lam)
     progress("drawing")
     body = [
-        first_screen(solution, audit, public, folder, verdict.words(public)),
+        first_screen(solution, verdict, public, folder),
         lines,
         _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
@@ -196,9 +196,11 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         parts.append(_words(f"On {records}, with standard errors:"))
         lines = []
         for eve in audit.eves:
-            kinds = {"decides by the fitted prior": eve.prior} | {f"learned: {n}": e for n, e in eve.attackers.items()}
-            kinds |= {"knows the held-out distribution: a limit": eve.informed, "without a release": eve.null}
-            lines += [[eve.name, how, _estimate(one, digits)] for how, one in kinds.items()]
+            kinds = eve.kinds | {
+                "knows the held-out distribution: a limit": eve.informed,
+                "without a release": eve.null,
+            }
+            lines += [[eve.name, how, _estimate(one, digits)] for how, one in (eve.kinds | limits).items()]
         parts.append(_table(["adversary", "how she decides", "risk"], lines, texts=2))
         parts.append(_picture("eves", audit, "The risks of the table above, with two standard errors"))
     else:

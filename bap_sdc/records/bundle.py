@@ -39,7 +39,8 @@ from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
-from bap_sdc.records.data.prior import Prior, fit
+from bap_sdc.records.data.prior import Prior, fit, keys
+from bap_sdc.records.optimum.risks import summed
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.solved import solution_of
 from bap_sdc.records.study import Study
@@ -129,7 +130,9 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
     if not isinstance(result.get("method"), str):
         return "result.json says no method"
     for key, value in solution.document().items():
-        if key not in ("audit", "method", "verdict") and (key not in result or written(result[key]) != written(value)):
+        if key not in ("audit", "light", "method", "verdict") and (
+            key not in result or written(result[key]) != written(value)
+        ):
             return f"result.json has another {key} than the proof"
     return ""
 
@@ -298,9 +301,11 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
             raise ValueError("the probabilities are not those of the counts")
     else:
         _require_levels([np.column_stack([types, np.ones(len(types), dtype=np.int64)])], study.levels)
-        if model not in (*MODELS, WEIGHTED) or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
+        if model not in (*MODELS, *WEIGHTED.values()) or p.shape != (len(types),) or not (p > 0).all() or p.sum() != 1:
             raise ValueError("a model needs its name and positive probabilities that sum to one")
         prior = listed_prior(codes, study.levels, types, p, model)
+        if model == "conditional":
+            _require_shares_of_the_file(study, types, p)
     draws, fresh = (
         {int(count): np.array(table, dtype=np.int64) for count, table in document[name].items()}
         for name in ("draws", "fresh")
@@ -317,6 +322,16 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
         draws=draws,
         fresh=fresh,
     )
+
+
+def _require_shares_of_the_file(study: Study, types: Array, p: Array) -> None:
+    """The shares of all columns but the secrets are the counts of the file, fitted or not."""
+    rest = [k for k in range(len(study.names)) if k not in {spy.secret for spy in study.spies}]
+    sizes = [study.levels[k] for k in rest]
+    found, home = np.unique(keys(types[:, rest], sizes), return_inverse=True)
+    own, counts = np.unique(keys(study.codes[:, rest], sizes), return_counts=True)
+    if not np.array_equal(found, own) or list(summed(p, home, len(found)) * len(study.codes)) != counts.tolist():
+        raise ValueError("the shares of the columns that are not secret must be those of the file")
 
 
 def _require_room(prior: dict[str, Any]) -> None:
@@ -344,4 +359,6 @@ def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySol
         rows.append((x, np.ravel_multi_index(tuple(told), levels), q))
     if study.conditions is not None:
         study.conditions = study.conditions.fitted(study)
-    return solution_of(study, proof_from_document(study, document, rows, result["method"]))
+    found = solution_of(study, proof_from_document(study, document, rows, result["method"]))
+    gain = result["eve_gain"]
+    return found if gain is None else replace(found, eve_gain=public(number(gain, "eve_gain")))

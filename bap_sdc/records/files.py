@@ -128,7 +128,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
             eves,
             smoothing=prior.get("smoothing", 0),
             toward=prior.get("toward", "margins"),
-            model=prior.get("model", "counts"),
+            model=prior.get("model"),
             margins=prior.get("margins", ()),
             columns=document.get("columns"),
             holdout=audit.get("holdout", 0),

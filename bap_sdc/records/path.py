@@ -158,11 +158,14 @@ class StudyPath(Tabular):
             return self
         if chosen is None:
             chosen = self.offered(max(_JUDGED, _WORK // len(study.prior.types)))
+        from bap_sdc.records.audit.audit import audit_channel, believed, counted_types
+
+        held, minds = counted_types(study.codes[study.left_out], study.levels), believed(study, None)
         lines = list(self.lines)
         for count, k in enumerate(sorted(chosen)):
             progress(f"held-out records: line {count + 1} of {len(chosen)}")
             found = lines[k].solution or study.solve(lines[k].lam)
-            lines[k] = replace(lines[k], audit=found.audit(attackers=()))
+            lines[k] = replace(lines[k], audit=audit_channel(study, found.channel, *held, (), minds))
         return replace(self, lines=tuple(lines))
 
     def document(self) -> dict[str, Any]:
@@ -348,13 +351,16 @@ def _tie(study: Study, name: str) -> Number | None:
 
 
 def _three(audit: Audit) -> tuple[float, float, float]:
-    return audit.bob.value, audit.eve.value, audit.informed.value
+    return audit.bob.value, audit.strongest.value, audit.informed.value
 
 
 def _held_out(audit: Audit) -> dict[str, Any]:
-    names = {"bob": audit.bob, "eve": audit.eve, "informed": audit.informed}
+    names = {"bob": audit.bob, "eve": audit.eve, "strongest": audit.strongest, "informed": audit.informed}
     own = [
-        {"name": e.name, "prior": e.prior.document(), "informed": e.informed.document(), "null": e.null.document()}
+        {
+            "name": e.name, "prior": e.prior.document(), "strongest": e.kinds[e.strongest].document(),
+            "informed": e.informed.document(), "null": e.null.document(),
+        }
         for e in audit.eves
-    ]
+    ]  # fmt: skip
     return {name: one.document() for name, one in names.items()} | {"eves": own}

@@ -136,9 +136,7 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
 
     rows = []
     for eve in audit.eves:
-        kinds = (
-            {"no release": eve.null, "Alice's prior": eve.prior} | eve.attackers | {"informed: a limit": eve.informed}
-        )
+        kinds = {"no release": eve.null} | eve.kinds | {"informed: a limit": eve.informed}
         many = len(audit.eves) > 1
         rows += [(f"{eve.name}, {name}" if many else name, one) for name, one in kinds.items()]
     ax = lt.axes(ax, 6.6, 0.6 + 0.36 * len(rows))

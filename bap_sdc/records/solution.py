@@ -48,6 +48,7 @@ class StudySolution(Tabular):
         method: how it was computed, in words.
         channel: the mechanism: for every record type, the records it may be released as.
         proof: the certificates of its parts.
+        eve_gain: the gain of an Eve that was asked for, if lam was chosen by it.
 
     >>> import pandas
     >>> from bap_sdc import Eve, Study
@@ -72,6 +73,7 @@ class StudySolution(Tabular):
     method: str
     channel: TableChannel
     proof: StudyProof
+    eve_gain: Number | None = None
 
     @property
     def exact(self) -> bool:
@@ -146,6 +148,32 @@ class StudySolution(Tabular):
 
         return draw_release(self, frame, keep, seed, keep_order=keep_order)
 
+    def law(self, frame: Any) -> Any:
+        """Every released combination that each row of a frame may become, with its probability.
+
+        Args:
+            frame: records with the columns of the study. A secret may be any level of its column, also one that no
+                record has together with the other columns.
+
+        Returns:
+            A DataFrame: `row`, the position in the frame; the published columns with their levels as they are released;
+            `probability`, whose sum is one for every row.
+
+        Raises:
+            InputError: a column is missing, a cell is no level, or a row whose other columns no record of the study's
+                file has: the mechanism was made for that file.
+
+        >>> import pandas
+        >>> from bap_sdc import Eve, Study
+        >>> frame = pandas.DataFrame({"ill": ["no", "no", "yes"], "pay": [1, 1, 2]})
+        >>> best = Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(2)
+        >>> best.law(frame).values.tolist()
+        [[0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
+        """
+        from bap_sdc.records.release.law import law_of
+
+        return law_of(self, frame)
+
     def audit(self, frame: Any = None, *, attackers: Sequence[str] | None = None) -> Audit | None:
         """Judge the mechanism on records that were not used to fit it.
 
@@ -159,16 +187,14 @@ class StudySolution(Tabular):
         Raises:
             InputError: a column or level is not one of the study, or scikit-learn is missing.
         """
-        from bap_sdc.records.audit.audit import audit_channel, counted_types
+        from bap_sdc.records.audit.audit import audit_channel, believed, counted_types
 
         study = self.study
-        if frame is None:
-            codes = study.codes[study.left_out]
-            if not len(codes):
-                return None
-        else:
-            codes = study.encode(frame)
-        return audit_channel(study, self.channel, *counted_types(codes, study.levels), attackers)
+        codes = study.codes[study.left_out] if frame is None else study.encode(frame)
+        if not len(codes):
+            return None
+        minds = believed(study, attackers, None if frame is None else codes)
+        return audit_channel(study, self.channel, *counted_types(codes, study.levels), attackers, minds)
 
     def compare(self, attackers: Sequence[str] | None = ("logistic regression",)) -> ReleaseComparison:
         """The optimum next to what people would have used instead, each with exact risks and the same audit.
@@ -286,23 +312,31 @@ class StudySolution(Tabular):
             return self.gap
         return max(0.0, float_above(EXACT.number(self.reported_value) - EXACT.number(self.bound)))
 
-    def verdict(self) -> StudyVerdict:
-        """Whether the release is better than the file as it is, whom it makes certain, and what the prior believes.
+    def verdict(self, attackers: Sequence[str] | None = None) -> StudyVerdict:
+        """Whether the promise holds on held-out records, against the strongest Eve, and whom the release makes certain.
+
+        Args:
+            attackers: names of the learned attackers; all of `bap_sdc.records.audit.attackers.ATTACKERS` by default.
 
         Returns:
-            The verdict; its `words` are sentences.
+            The verdict: its `light.colour` is green, amber or red, its `words` are sentences.
+
+        Raises:
+            InputError: scikit-learn is missing.
         """
         from bap_sdc.records.audit.verdict import verdict_of
 
-        return verdict_of(self)
+        return verdict_of(self, attackers)
 
     def document(self, audit: Audit | None = None, verdict: StudyVerdict | None = None) -> dict[str, Any]:
         """The result as one JSON document."""
         study = self.study
         return {
+            "light": None if verdict is None else verdict.light.colour,
             "verdict": None if verdict is None else verdict.document(),
             "exact": self.exact,
             "lambda": text(self.lam),
+            "eve_gain": None if self.eve_gain is None else text(self.eve_gain),
             "risks": {"bob": text(self.risks.bob), "eve": text(self.risks.eve), "alice": text(self.value)},
             "bound": text(self.bound),
             "gap": text(self.gap),

@@ -1,8 +1,8 @@
 """From a proved optimum to the solution of a study: its risks, and a channel with a rule for types never seen.
 
-The rule is Alice's, argmin_i B(x,i) - u_i.E(x). Under conditions it is the overall distribution of the signals, which
-tells nothing; if a column has differential privacy, the mean row of the fitted types that differ in such columns only,
-which is within the ratio of each of them.
+The rule is the overall distribution of the signals, which tells nothing: a decision that looks at the secret of a
+record which nobody took into account would tell it. If a column has differential privacy, it is the mean row of the
+fitted types that differ in such columns only, which is within the ratio of each of them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import fmpq
 
 from bap_lp.clock import check
 from bap_lp.model.risks import Risks
-from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, objects, stated
+from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, stated
 from bap_sdc.records.conditions.parts import Prices
 from bap_sdc.records.conditions.proof import ComponentsProof, StudyProof
 from bap_sdc.records.data.prior import keys
@@ -54,7 +53,6 @@ def solution_of(study: Study, proof: StudyProof) -> StudySolution:
     row, decision, q = proof.rows
     q = q if exact else in_floats(q)
     start = np.searchsorted(row, np.arange(len(study.prior.types) + 1))
-    rule = _told_nothing(study, row, decision, q) if study.conditions is not None else _alices_rule(study, proof)
     told, eves = proof.risks
     weights = [stated(EXACT.number(t.weight), exact) for t in study.targets]
     columns = tuple(stated(v, exact) / w for v, w in zip(told, weights, strict=True))
@@ -65,22 +63,9 @@ def solution_of(study: Study, proof: StudyProof) -> StudySolution:
         study, proof.lam, proof.value, risks, proof.bound, proof.gap, columns, tuple(stated(v, exact) for v in eves),
         nulls, fulls, len(proof.parts), proof.method,
         TableChannel("optimum", study.levels, study.published, keys(study.prior.types, study.levels), start, decision,
-                     q, rule),
+                     q, _told_nothing(study, row, decision, q)),
         proof,
     )  # fmt: skip
-
-
-def _alices_rule(study: Study, proof: Any) -> Any:
-    one = objects([fmpq(1)]) if proof.exact else np.ones(1)
-
-    def rule(types: Array) -> list[tuple[Array, Array]]:
-        spies = [spy for spy in study.spies for _ in range(max(spy.informed, 1))]
-        known = np.column_stack([study.known(types, spy) for spy in spies])
-        secrets = types[:, [spy.secret for spy in spies]]
-        codes = types[:, list(study.published)]
-        return [(np.array([i], dtype=np.int64), one) for i in proof.optimum.rules(codes, secrets, known).tolist()]
-
-    return rule
 
 
 def _told_nothing(study: Study, row: Array, decision: Array, q: Array) -> Any:

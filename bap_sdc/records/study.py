@@ -22,12 +22,12 @@ from bap_lp.clock import time_limited
 from bap_lp.model.display import Displayed, counted
 from bap_lp.model.labels import weight_of
 from bap_lp.model.reports import SCORES
-from bap_lp.rational import Array, InputError, objects, show, taken
+from bap_lp.rational import Array, InputError, objects, public, show, taken
 from bap_sdc.records.agents import Eve, Spy, margins_of, require_different, share_of, target_of, times, wanted_columns
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
 from bap_sdc.records.data.losses import loss_table
-from bap_sdc.records.data.models import CHANCES, model_prior, weighted_prior
+from bap_sdc.records.data.models import CHANCES, model_prior
 from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
 from bap_sdc.records.data.tables import check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
@@ -53,12 +53,14 @@ class Study(Displayed):
         eves: the Eves.
         smoothing: alpha of the counts, a non-negative number, or "held-out".
         columns: by column, `levels`, or `bands` with `names` if they shall have some, or `merge`; and `missing`.
-        holdout: the share of records that are kept from the fit for the audit.
+        holdout: the share of records that are kept from the fit for the audit, the same of every secret.
         conditions: what the release must satisfy: a mapping with `cap`, `floor`, `dp` and `min_cell` in the words of
             columns, and conditions on record types as in `Conditions`.
         toward: what smoothing shrinks to, "margins" or "pooled".
         model: of the prior: "counts", "independent", "loglinear", "conditional" (the secrets given all other columns,
-            by a classifier), or "held-out": the one with the largest likelihood of left-out secrets.
+            by a classifier), or "held-out": the one with the largest likelihood of left-out secrets. By default
+            "conditional" if records are held out, for then no other model knows the types of all records of the file,
+            and otherwise "counts".
         margins: groups of columns whose joint shares a log-linear model keeps; all pairs by default.
         seed: of the split into fitted and held-out records.
         missing: cells that mean a missing one in all columns, such as "?".
@@ -90,7 +92,7 @@ class Study(Displayed):
         holdout: Any = 0,
         conditions: StudyConditions | Conditions | Mapping[str, Any] | None = None,
         toward: str = "margins",
-        model: str = "counts",
+        model: str | None = None,
         margins: Sequence[Sequence[str]] = (),
         seed: int = 0,
         missing: Sequence[Any] = (),
@@ -125,25 +127,22 @@ class Study(Displayed):
         self.levels = tuple(len(c) for c in self.columns)
         self.codes = np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
         self.holdout = share_of(holdout)
-        self.left_out = held_out(len(frame), self.holdout, seed)
-        if self.left_out.all():
-            raise InputError("holdout", str(self.holdout), "must leave at least one record for the fit")
-        joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
         secrets = tuple(sorted({spy.secret for spy in self.spies}))
-        sample = Sample(
-            self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
-            smoothing, toward, margins_of(margins, self.names), seed,
-        )  # fmt: skip
-        informed = [spy.informed for spy in self.spies if spy.informed]
-        self.prior: Prior
-        if weight is None:
-            self.prior = model_prior(sample, model, informed)
-        else:
+        self.left_out = held_out(keys(self.codes[:, secrets], [self.levels[k] for k in secrets]), self.holdout, seed)
+        joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
+        weights = None
+        if weight is not None:
             if weight not in names:
                 raise InputError("weight", weight, f"is not a column of {source}")
-            weights = positive_numbers(frame[weight], reading, f"{source}: column {show(weight)}")
-            fitted = [weights[k] for k in np.flatnonzero(~self.left_out).tolist()]
-            self.prior = weighted_prior(sample, fitted, model, bool(informed))
+            weights = objects(positive_numbers(frame[weight], reading, f"{source}: column {show(weight)}"))
+        file = self.codes if self.left_out.any() else None
+        sample = Sample(
+            self.codes[~self.left_out], self.levels, self.names, secrets, tuple(map(tuple, joined)),
+            smoothing, toward, margins_of(margins, self.names), seed, file, weights, ~self.left_out,
+        )  # fmt: skip
+        usual = "counts" if file is None else "conditional"
+        informed = [spy.informed for spy in self.spies if spy.informed]
+        self.prior: Prior = model_prior(sample, usual if model is None else model, informed)
         if self.conditions is not None:
             self.conditions = self.conditions.fitted(self)
 
@@ -303,13 +302,14 @@ class Study(Displayed):
         >>> print(Study(frame, publish={"pay": "0-1"}, eves=[Eve("ill")]).solve(1).value)
         0
         """
-        from bap_sdc.records.path import lam_within_gain
+        from bap_sdc.records.path import gain_of, lam_within_gain
         from bap_sdc.records.solved import solve_study
 
         with time_limited(time_limit):
             if eve_gain is not None:
                 lam = lam_within_gain(self, eve_gain, workers=workers, client=client)
-            return solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+            found = solve_study(self, lam, exact, workers=workers, client=client, progress=progress)
+        return found if eve_gain is None else replace(found, eve_gain=public(gain_of(eve_gain)))
 
     def path(
         self, *, workers: Workers = None, client: Any = None, progress: Any = None, time_limit: float | None = None

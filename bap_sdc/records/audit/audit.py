@@ -1,19 +1,23 @@
 """The audit: a release judged on records that were not used to fit it.
 
 A decision rule d(s, z) of Eve has the risk sum_x h(x) v(x), v(x) = sum_s q(s|x) L(secret(x), d(s, z(x))), where h
-is the distribution of the audited records: a mean over records, whose standard error is that of v. Three kinds of
+is the distribution of the audited records: a mean over records, whose standard error is that of v. Four kinds of
 Eve decide:
-    prior       by Alice's prior, the Eve of the model; if (s, z) is impossible under it, as without a release
-    informed    by h itself: no adversary who sees (s, z) does better on these records
+    prior       by Alice's prior, the Eve of the model, with ties broken both ways; if (s, z) is impossible under it, as
+                without a release
+    knowing     by the whole law of the mechanism and beliefs of their own (`minds`)
     attackers   learned from the released half that was fitted (`bap_sdc.records.audit.attackers`)
-The randomness of the release is averaged out, so "informed" is a lower limit for the other two, without sampling
-error. Bob decodes signals by Alice's prior. The null release leaves Eve with z alone.
+    informed    by h itself: no adversary who sees (s, z) does better on these records
+The first three have no secret of an audited record, and `strongest` is the one of them with the smallest risk: what a
+release promises is judged by her. The randomness of the release is averaged out, so "informed" is a lower limit for
+the others, without sampling error. Bob decodes signals by Alice's prior. The null release leaves Eve with z alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,10 +28,13 @@ from bap_lp.rational import Array, floats
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.audit.attackers import ATTACKERS, trained
 from bap_sdc.records.audit.disclosure import Disclosure, Utility, disclosure, utility
+from bap_sdc.records.audit.minds import Belief, beliefs
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.release.channels import RecordChannel, TableChannel, sample
 from bap_sdc.records.study import Study
 
+PRIOR, KNOWS, LEARNED = "the study's own model", "knows the mechanism", "learned from a release"
+_TIED = 1e-9  # of the largest loss: replies nearer than this are a tie but for rounding
 _CELLS = 4_000_000  # of a joint table that is made at once
 _ASKED = 60_000  # pairs (s, z) an attacker answers; the rest, the rarest, are answered as without a release
 REHEARSAL = 20_260_101  # the seed of the release that attackers are trained on: it is never published
@@ -49,17 +56,32 @@ class AuditedRisk:
 
 @dataclass(frozen=True)
 class EveAudit:
-    """One Eve on the audited records: her risks by how she decides, and the disclosure measures people know."""
+    """One Eve on the audited records: her risks by how she decides, and the disclosure measures people know.
+
+    knowing: of those who know the mechanism, by what they believe.
+    """
 
     name: str
     prior: AuditedRisk
     informed: AuditedRisk
     null: AuditedRisk
+    knowing: dict[str, AuditedRisk]
     attackers: dict[str, AuditedRisk]
     disclosure: Disclosure
 
+    @property
+    def kinds(self) -> dict[str, AuditedRisk]:
+        """Her risks by how she decides, of those who have no secret of an audited record."""
+        knowing = {f"{KNOWS}, {name}": risk for name, risk in self.knowing.items()}
+        return {PRIOR: self.prior} | knowing | {f"{LEARNED}: {name}": risk for name, risk in self.attackers.items()}
+
+    @property
+    def strongest(self) -> str:
+        """The kind with the smallest risk."""
+        return min(self.kinds, key=lambda kind: self.kinds[kind].value)
+
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"disclosure": self.disclosure.document()}
+        return asdict(self) | {"disclosure": self.disclosure.document(), "strongest": self.strongest}
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +93,7 @@ class Audit(Tabular):
     bob: AuditedRisk
     columns: dict[str, AuditedRisk]
     eve: AuditedRisk
+    strongest: AuditedRisk
     informed: AuditedRisk
     eves: tuple[EveAudit, ...]
     utility: Utility
@@ -81,6 +104,7 @@ class Audit(Tabular):
             "unseen": self.unseen,
             "bob": self.bob.document(),
             "eve": self.eve.document(),
+            "strongest": self.strongest.document(),
             "informed": self.informed.document(),
             "columns": [{"name": name, **one.document()} for name, one in self.columns.items()],
             "eves": [one.document() for one in self.eves],
@@ -88,18 +112,47 @@ class Audit(Tabular):
         }
 
     def _headline(self) -> str:
-        return f": {counted(self.records, 'record')}, R_B = {self.bob}, R_E = {self.eve}, at least {self.informed}"
+        return (
+            f": {counted(self.records, 'record')}, R_B = {self.bob}, R_E = {self.strongest}, at least {self.informed}"
+        )
 
     def _grid(self, most: int | None = None) -> Grid:
         rows: list[Any] = [("Bob", "all columns", self.bob.value, self.bob.error)]
         rows += [("Bob", name, one.value, one.error) for name, one in self.columns.items()]
         for eve in self.eves:
-            kinds = {"Alice's prior": eve.prior, "informed": eve.informed, "null release": eve.null} | eve.attackers
+            kinds = eve.kinds | {"informed": eve.informed, "null release": eve.null}
             rows += [(eve.name, name, one.value, one.error) for name, one in kinds.items()]
         return Grid(("agent", "column, or how she decides", "risk", "standard error"), rows[:most], len(rows))
 
 
-Judged = tuple[Audit, tuple[Array, Array, Array]]  # and of every type its part in the three risks
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """An audit with what every audited type adds to its risks: R_B, and by Eve and kind her own unweighted risk.
+
+    informed: the risk of the informed Eves, added up by their weights.
+    """
+
+    audit: Audit
+    counts: Array
+    bob: Array
+    eves: tuple[Mapping[str, Array], ...]
+    informed: Array
+    weights: tuple[float, ...]
+
+    def strongest(self, n: int) -> Array:
+        """What every type adds to the risk of the n-th Eve as she is strongest."""
+        return self.eves[n][self.audit.eves[n].strongest]
+
+    @property
+    def eve(self) -> Array:
+        """What every type adds to R_E with the strongest Eves."""
+        return sum_of(weight * self.strongest(n) for n, weight in enumerate(self.weights))
+
+
+def sum_of(parts: Iterable[Array]) -> Array:
+    """The sum of at least one array."""
+    first, *rest = parts
+    return sum(rest, first)
 
 
 def counted_types(codes: Array, levels: Sequence[int]) -> tuple[Array, Array]:
@@ -109,47 +162,60 @@ def counted_types(codes: Array, levels: Sequence[int]) -> tuple[Array, Array]:
 
 
 def audit_channel(
-    study: Study, channel: RecordChannel, types: Array, counts: Array, attackers: Sequence[str] | None = None
-) -> Audit:
-    """Judge a channel on records given as types and counts; attackers: names, all if None."""
+    study: Study, channel: RecordChannel, types: Array, counts: Array, attackers: Sequence[str] | None = None,
+    minds: Mapping[str, Belief] | None = None,
+) -> Audit:  # fmt: skip
+    """Judge a channel on records given as types and counts; attackers: names, all if None. minds: `believed`."""
     names = list(ATTACKERS) if attackers is None else list(attackers)
-    return judged(study, channel, types, counts, names)[0]
+    return judged(study, channel, types, counts, names, minds or {}).audit
 
 
-def difference(own: Judged, other: Judged, counts: Array, lam: float) -> tuple[AuditedRisk, AuditedRisk]:
-    """R_A of a channel minus that of another, record by record: with the Eves of the prior, and with informed ones."""
-    (bob, *eves), (bob2, *eves2) = own[1], other[1]
-    by_prior, at_least = (_estimate(bob - bob2 - lam * (a - b), counts) for a, b in zip(eves, eves2, strict=True))
-    return by_prior, at_least
+def believed(study: Study, attackers: Sequence[str] | None, file: Array | None = None) -> Mapping[str, Belief]:
+    """What Eves who know the mechanism believe of a file, by default the study's; classifiers only with attackers."""
+    return beliefs(study, study.codes if file is None else file, attackers is None or bool(attackers))
+
+
+def difference(own: Judged, other: Judged, lam: float) -> tuple[AuditedRisk, AuditedRisk]:
+    """R_A of a channel minus that of another, record by record: with the strongest Eves of each, and informed ones."""
+    sides = ((own.eve, other.eve), (own.informed, other.informed))
+    by_strongest, at_least = (estimate(own.bob - other.bob - lam * (a - b), own.counts) for a, b in sides)
+    return by_strongest, at_least
 
 
 @one_blas_thread()  # the products are many and small: threads would only wait for each other
-def judged(study: Study, channel: RecordChannel, types: Array, counts: Array, names: Sequence[str] = ()) -> Judged:
-    """The audit, and of every type its part in R_B, in R_E by the prior, and in R_E of informed Eves."""
+def judged(
+    study: Study, channel: RecordChannel, types: Array, counts: Array, names: Sequence[str] = (),
+    minds: Mapping[str, Belief] = MappingProxyType({}),
+) -> Judged:  # fmt: skip
+    """The audit, and of every type its part in the risks."""
     fitted, p = study.prior.types, floats(study.program.p).astype(float)
     unseen = 0
     if isinstance(channel, TableChannel):
         unseen = int(counts[channel.unseen(types)].sum())
-        channel = channel.over(types)
+        channel = channel.over(np.vstack([types, *(rows for rows, _ in minds.values())]))
     total = np.zeros(len(types))
     columns: dict[str, AuditedRisk] = {}
     for target, k in zip(study.targets, study.published, strict=True):
         loss = floats(target.loss).astype(float)
         read = _decoded(channel, len(columns), channel.joint(fitted, p, fitted[:, k], len(loss)), loss)
         mean = channel.expect(types, types[:, k], loss[:, read])
-        columns[target.column] = _estimate(mean, counts)
+        columns[target.column] = estimate(mean, counts)
         total += float(target.weight) * mean
     leaked = _training(study, channel) if names else None
-    eves, sums = [], [np.zeros(len(types)), np.zeros(len(types))]
-    for spy in study.spies:
-        one, parts = _eve(study, channel, spy, types, counts, names, leaked)
+    eves, parts, by_prior, informed = [], [], np.zeros(len(types)), np.zeros(len(types))
+    weights = tuple(float(spy.weight) for spy in study.spies)
+    for spy, weight in zip(study.spies, weights, strict=True):
+        one, kinds, limit = _eve(study, channel, spy, types, counts, names, leaked, minds)
         eves.append(one)
-        for k, part in enumerate(parts):
-            sums[k] += float(spy.weight) * part
-    eve, informed = (_estimate(part, counts) for part in sums)
-    told = utility(study, channel, types, counts)
-    found = Audit(int(counts.sum()), unseen, _estimate(total, counts), columns, eve, informed, tuple(eves), told)
-    return found, (total, sums[0], sums[1])
+        parts.append(kinds)
+        by_prior += weight * kinds[PRIOR]
+        informed += weight * limit
+    strongest = sum_of(w * part[eve.strongest] for w, part, eve in zip(weights, parts, eves, strict=True))
+    found = Audit(
+        int(counts.sum()), unseen, estimate(total, counts), columns, estimate(by_prior, counts),
+        estimate(strongest, counts), estimate(informed, counts), tuple(eves), utility(study, channel, types, counts),
+    )  # fmt: skip
+    return Judged(found, counts, total, tuple(parts), informed, weights)
 
 
 def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array:
@@ -163,7 +229,8 @@ def _decoded(channel: RecordChannel, j: int, joint: Array, loss: Array) -> Array
     return np.where(joint.sum(axis=0) > 0, (joint.T @ loss).argmin(axis=1), literal)
 
 
-def _estimate(value: Array, counts: Array) -> AuditedRisk:
+def estimate(value: Array, counts: Array) -> AuditedRisk:
+    """The mean over the records of numbers by type, and its standard error."""
     n = int(counts.sum())
     mean = float(value @ counts) / n
     away = value - mean
@@ -180,41 +247,64 @@ def _training(study: Study, channel: RecordChannel) -> tuple[Array, Array]:
 
 
 def _eve(
-    study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array, names: Sequence[str], leaked: Any
-) -> tuple[EveAudit, list[Array]]:
+    study: Study, channel: RecordChannel, spy: Spy, types: Array, counts: Array, names: Sequence[str], leaked: Any,
+    minds: Mapping[str, Belief],
+) -> tuple[EveAudit, dict[str, Array], Array]:  # fmt: skip
+    """Her audit, and what every type adds to her risk by kind, and to that of the informed one."""
     h = counts / counts.sum()
     loss = floats(spy.loss).astype(float)
-    fitted, p = study.prior.types, floats(study.program.p).astype(float)
-    z_fit, z_now = study.known(fitted, spy), study.known(types, spy)
-    secret_fit, secret_now = fitted[:, spy.secret], types[:, spy.secret]
-    overall = int((np.bincount(secret_fit, p, len(loss)) @ loss).argmin())
+    own = study.prior.types, floats(study.program.p).astype(float)
+    overall = int((np.bincount(own[0][:, spy.secret], own[1], len(loss)) @ loss).argmin())
+    held = [(study.known(rows, spy), rows, p) for rows, p in (own, *minds.values())]
+    z_now, secret_now = study.known(types, spy), types[:, spy.secret]
     guessers = [_guesser(study, spy, name, loss, *leaked) for name in names]
-    parts = [np.zeros(len(types)) for _ in range(3 + len(names))]
+    parts = [np.zeros(len(types)) for _ in range(4 + len(minds) + len(names))]
     measures = Disclosure.empty()
     values = np.unique(z_now)
     block = max(1, _CELLS // (channel.signals * len(loss)))
     for low in range(0, len(values), block):
         part = values[low : low + block]
-        now, old = np.flatnonzero(np.isin(z_now, part)), np.flatnonzero(np.isin(z_fit, part))
-        z, z_old = np.searchsorted(part, z_now[now]), np.searchsorted(part, z_fit[old])
+        now = np.flatnonzero(np.isin(z_now, part))
+        z = np.searchsorted(part, z_now[now])
         size = (len(part), len(loss))
-        group, group_old = z * len(loss) + secret_now[now], z_old * len(loss) + secret_fit[old]
+        group = z * len(loss) + secret_now[now]
         here = channel.joint(types[now], h[now], group, size[0] * size[1]).reshape(*size, -1)
-        model = channel.joint(fitted[old], p[old], group_old, size[0] * size[1]).reshape(*size, -1)
-        silent = model.sum(axis=2) @ loss
-        alone = np.where(model.sum(axis=(1, 2)) > 0, silent.argmin(axis=1), overall)
-        by_prior = np.tensordot(model, loss, axes=(1, 0)).argmin(axis=2)
-        by_prior = np.where(model.sum(axis=1) > 0, by_prior, alone[:, None])
-        informed = np.tensordot(here, loss, axes=(1, 0)).argmin(axis=2)
-        rules = [by_prior, informed, np.broadcast_to(alone[:, None], by_prior.shape)]
+        tables = []
+        for z_old, rows, p in held:
+            old = np.flatnonzero(np.isin(z_old, part))
+            at = np.searchsorted(part, z_old[old]) * len(loss) + rows[old, spy.secret]
+            tables.append(channel.joint(rows[old], p[old], at, size[0] * size[1]).reshape(*size, -1))
+        model = tables[0]
+        alone = np.where(model.sum(axis=(1, 2)) > 0, (model.sum(axis=2) @ loss).argmin(axis=1), overall)
+        by_prior = _replies(model, loss, alone)
+        rules = [by_prior, _replies(model, loss, alone, last=True), *(_replies(t, loss, alone) for t in tables[1:])]
         rules += [guess(part, channel, here.sum(axis=1), alone) for guess in guessers]
+        rules += [np.tensordot(here, loss, axes=(1, 0)).argmin(axis=2), np.broadcast_to(alone[:, None], by_prior.shape)]
         for total, rule in zip(parts, rules, strict=True):
             # row (z, secret) of the table: what each signal costs Eve there
             total[now] = channel.expect(types[now], group, _costs(loss, rule))
         measures = measures + disclosure(channel, types[now], h[now], group, model, loss, by_prior, alone)
-    prior, informed_risk, null, *learned = (_estimate(part, counts) for part in parts)
+    first, last, *others, limit, silent = parts
     full = measures.completed(study, channel, spy, types, counts)
-    return EveAudit(spy.name, prior, informed_risk, null, dict(zip(names, learned, strict=True)), full), parts[:2]
+    prior = min(first, last, key=lambda one: float(one @ counts))
+    risks = [estimate(one, counts) for one in others]
+    found = EveAudit(
+        spy.name, estimate(prior, counts), estimate(limit, counts), estimate(silent, counts),
+        dict(zip(minds, risks, strict=False)), dict(zip(names, risks[len(minds) :], strict=True)), full,
+    )  # fmt: skip
+    return found, dict(zip(found.kinds, (prior, *others), strict=True)), limit
+
+
+def _replies(joint: Array, loss: Array, alone: Array, last: bool = False) -> Array:
+    """The best reply to every (z, signal) of a joint table over (z, secret, signal).
+
+    Of replies that tie but for rounding, the first or the last one; where the signal is impossible, as without it.
+    """
+    cost = np.tensordot(joint, loss, axes=(1, 0))
+    mass = joint.sum(axis=1)
+    tied = cost <= cost.min(axis=2, keepdims=True) + _TIED * mass[:, :, None] * loss.max()
+    reply = cost.shape[2] - 1 - tied[:, :, ::-1].argmax(axis=2) if last else tied.argmax(axis=2)
+    return np.where(mass > 0, reply, alone[:, None])
 
 
 def _costs(loss: Array, rule: Array) -> Array:

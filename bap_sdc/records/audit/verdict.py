@@ -1,10 +1,11 @@
 """The verdict on a release, in plain words: is it better than the file as it is, and whom does it make certain?
 
-On held-out records the R_A of two releases is compared record by record, so the standard error is that of the mean
-difference. An Eve is *certain* at a released record s and known columns z if the prior leaves one secret there,
-P(secret | s, z) = 1, although z alone leaves several. A mean risk does not show this: it may be that of no release and
-some records may still be given away. Groups of records that share the published columns are counted in the whole
-table, before the release and in a rehearsed one.
+On held-out records the R_A of two releases is compared record by record, with the strongest Eves of each, so the
+standard error is that of the mean difference; the light (`light`) follows from these numbers. An Eve is *certain* at a
+released record s and known columns z if the prior leaves one secret there, P(secret | s, z) = 1, although z alone
+leaves several. A mean risk does not show this: it may be that of no release and some records may still be given away.
+Groups of records that share the published columns are counted in the whole table, before the release and in a
+rehearsed one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ import numpy as np
 
 from bap_lp.model.display import counted, percent, person
 from bap_lp.rational import Array, floats
-from bap_sdc.records.audit.audit import REHEARSAL, AuditedRisk, counted_types, difference, judged
+from bap_sdc.records.audit.attackers import ATTACKERS
+from bap_sdc.records.audit.audit import (
+    REHEARSAL,
+    Audit,
+    AuditedRisk,
+    Judged,
+    believed,
+    counted_types,
+    difference,
+    estimate,
+    judged,
+)
+from bap_sdc.records.audit.light import Gain, Light
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.release.channels import ColumnChannel, TableChannel, sample
 
@@ -81,11 +94,13 @@ class RecordAtRisk:
 class StudyVerdict:
     """What held-out records, the prior and the released columns say about a release; see the module.
 
-    against: by release ("as is", "nothing"), R_A of the optimum minus its R_A on held-out records, with the Eves of the
-    prior and with informed ones.
+    against: by release ("as is", "nothing"), R_A of the optimum minus its R_A on held-out records, with the strongest
+    Eves and with informed ones. audit: of the release on held-out records, None if there are none.
     """
 
     records: int
+    light: Light
+    audit: Audit | None
     against: dict[str, tuple[AuditedRisk, AuditedRisk]]
     unchanged: bool
     certain: tuple[Certainty, ...]
@@ -98,24 +113,22 @@ class StudyVerdict:
         """The verdict as sentences, the most important one first; in public without counts of records."""
         certain = [_certain(one, public) for one in self.certain]
         if public:
-            return [*self._better("held-out records"), *certain]
-        return [*self._better(counted(self.records, "held-out record")), *certain, *self._groups(), self.prior]
+            return [*self.light.words(), *self._better("held-out records"), *certain]
+        better = self._better(counted(self.records, "held-out record"))
+        return [*self.light.words(), *better, *certain, *self._groups(), self.prior]
 
     def _better(self, where: str) -> list[str]:
         same = ["No cell is changed: this release is the file as it is."] if self.unchanged else []
         if not self.against:
-            return same or [
-                "No records were held out, so it is not known whether this release is better than the file as it is "
-                "for records that were not fitted."
-            ]
-        model, informed = map(_compared, self.against["as is"], ["the file as it is"] * 2)
+            return same
+        strongest, informed = map(_compared, self.against["as is"], ["the file as it is"] * 2)
         none, informed_none = map(_compared, self.against["nothing"], ["publishing nothing"] * 2)
         knows = "an Eve who knows the shares of these records it is"
         if same:
-            return [*same, f"On {where} it is {none}; against {knows} {informed_none}."]
+            return [*same, f"On {where}, against the strongest Eve, it is {none}; against {knows} {informed_none}."]
         freely = ", whether or not that keeps the conditions" if self.conditions else ""
         return [
-            f"On {where} this release is {model}{freely}.",
+            f"On {where}, against the strongest Eve, this release is {strongest}{freely}.",
             f"Against {knows} {informed}.",
             f"It is {none}; against such an Eve it is {informed_none}.",
         ]
@@ -133,8 +146,9 @@ class StudyVerdict:
         """The verdict as a JSON document; nothing in it is about a single record."""
         return {
             "words": self.words(),
+            "light": self.light.document(),
             "held_out": {
-                name: {"prior": one.document(), "informed": other.document()}
+                name: {"strongest": one.document(), "informed": other.document()}
                 for name, (one, other) in self.against.items()
             },
             "certain": [one.document() for one in self.certain],
@@ -142,26 +156,34 @@ class StudyVerdict:
         }
 
 
-def verdict_of(solution: StudySolution) -> StudyVerdict:
-    """The verdict on the release of a solution."""
+def verdict_of(solution: StudySolution, attackers: Sequence[str] | None = None) -> StudyVerdict:
+    """The verdict on the release of a solution; attackers: names of those that are trained, all if None."""
     study, channel = solution.study, solution.channel
     held = study.codes[study.left_out]
     against, unchanged = {}, not any(solution.changed)
     kept: list[float | None] = [None] * len(study.spies)
+    light, audit = Light(0, False, (), {}, (0.0, 0.0, float(solution.risks.bob))), None
     if len(held):
         types, counts = counted_types(held, study.levels)
         empty = ColumnChannel("nothing", study.published, tuple(np.ones((study.levels[k], 1)) for k in study.published))
-        own, same, none = (judged(study, c, types, counts) for c in (channel, as_is(study), empty))
-        lam = float(solution.lam)
-        against = {"as is": difference(own, same, counts, lam), "nothing": difference(own, none, counts, lam)}
+        names, minds = list(ATTACKERS) if attackers is None else list(attackers), believed(study, attackers)
+        own, same, none = (judged(study, c, types, counts, names, minds) for c in (channel, as_is(study), empty))
+        lam, audit = float(solution.lam), own.audit
+        against = {"as is": difference(own, same, lam), "nothing": difference(own, none, lam)}
         unchanged = unchanged and all(one.value == one.error == 0 for one in against["as is"])
-        pairs = zip(own[0].eves, none[0].eves, strict=True)
+        pairs = zip(own.audit.eves, none.audit.eves, strict=True)
         kept = [a.informed.value / b.informed.value if b.informed.value else None for a, b in pairs]
+        sides = {name: (one.value, one.error) for name, (one, _) in against.items()}
+        stated = audit.bob.value, audit.bob.error, float(solution.risks.bob)
+        gains = tuple(_gain(solution, n, own, none) for n in range(len(study.spies)))
+        light = Light(len(held), bool(names), gains, sides, stated)
     types, counts = counted_types(study.codes, study.levels)
     over, records = channel.over(types), np.repeat(types, counts, axis=0)  # in an order that a folder has too
     told = over.decode(sample(over, records, np.random.default_rng(REHEARSAL)))
     return StudyVerdict(
         len(held),
+        light,
+        audit,
         against,
         unchanged,
         tuple(_certainty(solution, n, held, share) for n, share in enumerate(kept)),
@@ -170,6 +192,18 @@ def verdict_of(solution: StudySolution) -> StudyVerdict:
         f"What the prior believes: {study.prior.belief}.",
         study.conditions is not None,
     )
+
+
+def _gain(solution: StudySolution, n: int, own: Judged, none: Judged) -> Gain:
+    """The gain of the n-th Eve where she is strongest, over the best of all who have the known columns alone."""
+    eve, before = own.strongest(n), none.strongest(n)
+    risk, null = estimate(eve, own.counts).value, estimate(before, own.counts).value
+    less, share = estimate(before - eve, own.counts), 1 / null if null else 0.0
+    stated_null = float(solution.nulls[n])
+    stated = 1 - float(solution.eves[n]) / stated_null if stated_null else 0.0
+    allowed = max(stated, 0.0) if solution.eve_gain is None else float(solution.eve_gain)
+    one = own.audit.eves[n]
+    return Gain(one.name, one.strongest, risk, null, less.value * share, less.error * share, allowed)
 
 
 def as_is(study: Study) -> TableChannel:

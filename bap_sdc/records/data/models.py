@@ -5,8 +5,10 @@ independent   the product of the one-way shares
 loglinear     of all tables with the chosen margins the one of largest entropy, by iterative proportional fitting. One
               record in the proportions of the independence model is added to the margins, so that a pair of levels that
               nobody happens to have is rare, not impossible
-conditional   the shares of all columns but the secrets, times P(secrets | those columns) from a classifier, so that
-              every secret has every level everywhere (`conditional`)
+conditional   the shares of all columns but the secrets in the whole file, times P(secrets | those columns) from a
+              classifier, so that every secret has every level everywhere (`conditional`)
+The others are shares of the fitted records: they have nothing to say about a held-out record of a type that was not
+fitted, so a study with held-out records is conditional.
 A draw of the true shares is the same function of other amounts, those of the Bayesian bootstrap: n_x is replaced by a
 Gamma(n_x) variable. For counts this is the Dirichlet posterior, with parameters n_x + alpha m_x.
 
@@ -30,9 +32,10 @@ from flint import fmpq
 from bap_lp.rational import Array, InputError, floats, number, objects, public
 from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.prior import MOST_TYPES, Prior, Sample, fit, keys, times_seen
+from bap_sdc.records.optimum.risks import summed
 
 MODELS = ("counts", "independent", "loglinear", "conditional")
-WEIGHTED = "weights"  # shares of survey weights instead of shares of records
+WEIGHTED = {"counts": "weights", "conditional": "weighted conditional"}  # by survey weights instead of records
 CHOOSE = "held-out"
 CHANCES = 1 << 16  # the common denominator of k(omega | x)
 _ONE = 1 << 40  # the probability 1 before rounding
@@ -47,6 +50,9 @@ class Model(Protocol):
 
     def shares(self, amounts: Array) -> Array:
         """Probabilities of the types, if the sample's types had these amounts of records."""
+
+    def rational(self, amounts: Array) -> Array:
+        """The same as rationals, all of them positive."""
 
     def given(self, rows: Array) -> Array:
         """P(secrets | other columns) of these records, from the sample's own counts."""
@@ -103,6 +109,9 @@ class Loglinear:
         rest = table.sum(axis=self.sample.secrets, keepdims=True)
         return table.ravel(), np.broadcast_to(rest, self.shape).ravel()
 
+    def rational(self, amounts: Array) -> Array:
+        return _whole(self.shares(amounts))
+
     def given(self, rows: Array) -> Array:
         cell = self._cells(rows)
         return self._own[0][cell] / self._own[1][cell]
@@ -147,6 +156,18 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
         raise InputError("smoothing", sample.alpha, f'is for model = "counts", not for "{model}"')
     if model not in ("loglinear", CHOOSE) and sample.margins:
         raise InputError("margins", None, f'are for model = "loglinear", not for "{model}"')
+    if model != "conditional" and sample.file is not None:
+        rule = "says nothing about held-out records of a type that was not fitted: leave it out, or hold none out"
+        raise InputError("model", model, rule)
+    if model != "conditional" and sample.weights is not None:
+        if model != "counts" or sample.alpha != 0 or draws:
+            rule = 'is for model = "counts" without smoothing and "conditional", and no Eve of counts who is informed'
+            raise InputError("weight", None, rule)
+        p = summed(
+            sample.weights, np.unique(keys(sample.codes, sample.levels), return_inverse=True)[1], len(sample.rows)
+        )
+        prior = listed_prior(sample.codes, sample.levels, sample.rows, p / p.sum(), WEIGHTED[model])
+        return replace(prior, toward=sample.toward)
     scores: tuple[tuple[str, float | None], ...] = ()
     if model == CHOOSE:
         sample = replace(sample, alpha=_alpha(sample))
@@ -157,25 +178,12 @@ def model_prior(sample: Sample, model: str, draws: Sequence[int] = ()) -> Prior:
         law: Callable[[np.random.Generator], Array] = _dirichlet(prior)
     else:
         found = fitted_model(sample, model)
-        prior = listed_prior(sample.codes, sample.levels, found.types, _whole(found.shares(sample.counts)), model)
+        name = model if sample.weights is None else WEIGHTED[model]
+        prior = listed_prior(sample.codes, sample.levels, found.types, found.rational(sample.amounts), name)
         prior = replace(prior, toward=sample.toward, margins=sample.margins)
-        law = lambda generator: found.shares(generator.gamma(sample.counts) + np.finfo(float).tiny)  # noqa: E731
+        law = lambda generator: found.shares(generator.gamma(sample.amounts) + np.finfo(float).tiny)  # noqa: E731
     known, fresh = _drawn(law, len(prior.types), draws, sample.seed)
     return replace(prior, scores=scores, draws=known, fresh=fresh)
-
-
-def weighted_prior(sample: Sample, weights: Sequence[fmpq], model: str, informed: bool) -> Prior:
-    """p(x) is the share of type x in the sum of the weights: the records stand for different numbers of people."""
-    if model != "counts" or sample.alpha != 0 or informed:
-        rule = 'is for shares that are counted: model = "counts" without smoothing, and no Eve who is informed'
-        raise InputError("weight", None, rule)
-    own, kind = np.unique(keys(sample.codes, sample.levels), return_inverse=True)
-    mass = [fmpq(0)] * len(own)
-    for k, weight in zip(kind.tolist(), weights, strict=True):
-        mass[k] += weight
-    whole = sum(mass, fmpq(0))
-    p = objects(v / whole for v in mass)
-    return replace(listed_prior(sample.codes, sample.levels, sample.rows, p, WEIGHTED), toward=sample.toward)
 
 
 def listed_prior(codes: Array, levels: Sequence[int], types: Array, p: Array, model: str) -> Prior:
@@ -211,8 +219,7 @@ def held_out_scores(sample: Sample) -> tuple[tuple[str, float | None], ...]:
     """
     totals: dict[str, float | None] = dict.fromkeys(MODELS, 0.0)
     counted = 0
-    for out in sample.folds():
-        seen = sample.counts - out
+    for out, seen in sample.folds():
         part = replace(sample, codes=np.repeat(sample.rows, seen, axis=0))
         if not len(part.rows):
             continue

@@ -9,7 +9,7 @@ alpha = 0 gives the counts over n. alpha = "held-out" is the candidate with the 
 in FOLDS folds; records that no candidate gives positive probability are not counted.
 
 Which records are held out, and the folds, follow the order of SHA-256 digests of "seed:record number": the same on
-every machine, and unrelated to the order of the file.
+every machine, and unrelated to the order of the file. Each secret is held out in the same proportion.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.display import percent
-from bap_lp.rational import Array, InputError, ReadOnly, number, objects, public
+from bap_lp.rational import Array, InputError, ReadOnly, floats, number, objects, public
 
 FOLDS = 5
 CANDIDATES = tuple(Fraction(2) ** k for k in range(-4, 15))
@@ -69,6 +69,7 @@ class Prior(ReadOnly):
                 "loglinear": "a log-linear model with the chosen margins",
                 "conditional": "the secrets follow a classifier given the other columns",
                 "weights": "the shares are those of the weights of the fitted records, exactly",
+                "weighted conditional": "the secrets follow a classifier given the other columns, in survey weights",
             }[self.model]
         if self.alpha == 0:
             return "the shares are those of the fitted records, exactly"
@@ -81,7 +82,9 @@ class Prior(ReadOnly):
 class Sample:
     """The fitted records, as rows of levels, and which columns are secret.
 
-    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts, see `fit`.
+    margins: groups of columns of the log-linear model. joined, alpha, toward: of the counts, see `fit`. file: all
+    records, also those that are held out, whose secrets nobody may look at; weights: one for each of them; fitted:
+    which of them are `codes`.
     """
 
     codes: Array
@@ -93,6 +96,9 @@ class Sample:
     toward: str = "margins"
     margins: tuple[tuple[int, ...], ...] = ()
     seed: int = 0
+    file: Array | None = None
+    weights: Array | None = None
+    fitted: Array | None = None
 
     @cached_property
     def _types(self) -> tuple[Array, Array, Array]:
@@ -109,6 +115,23 @@ class Sample:
         """How many records are of each type."""
         return self._types[1]
 
+    @cached_property
+    def _own_weights(self) -> Array | None:
+        """The weights of `codes` in floats, one on average."""
+        if self.weights is None:
+            return None
+        own = floats(self.weights if self.fitted is None else self.weights[self.fitted]).astype(float)
+        return own / own.mean()
+
+    @cached_property
+    def amounts(self) -> Array:
+        """How much each type counts in a fit: its records, or the sum of their weights."""
+        return self._amounts(np.arange(len(self.codes)))
+
+    def _amounts(self, records: Array) -> Array:
+        weights = None if self._own_weights is None else self._own_weights[records]
+        return np.bincount(self._types[2].ravel()[records], weights, minlength=len(self.rows))
+
     @property
     def rest(self) -> list[int]:
         """The columns that are not secret."""
@@ -117,11 +140,11 @@ class Sample:
     def key(self, rows: Array, columns: Sequence[int]) -> Array:
         return keys(rows[:, list(columns)], [self.levels[k] for k in columns])
 
-    def folds(self, count: int = FOLDS) -> list[Array]:
-        """For every fold, how many records of each type are left out."""
+    def folds(self, count: int = FOLDS) -> list[tuple[Array, Array]]:
+        """For every fold the amounts of each type that are left out, and those that are not."""
         order = shuffled(len(self.codes), self.seed + 1)  # a split of its own: the one for the audit uses the seed
-        kinds = [self._types[2][order[k::count]] for k in range(min(count, len(order)))]
-        return [np.bincount(kind, minlength=len(self.rows)) for kind in kinds]
+        parts = [order[k::count] for k in range(min(count, len(order)))]
+        return [(self._amounts(part), self._amounts(np.setdiff1d(order, part))) for part in parts]
 
 
 def keys(codes: Array, levels: Sequence[int]) -> Array:
@@ -149,10 +172,19 @@ def shuffled(count: int, seed: int) -> Array:
     return np.argsort(np.array([int.from_bytes(d, "big") for d in digest], dtype=np.uint64), kind="stable")
 
 
-def held_out(count: int, share: Fraction, seed: int) -> Array:
-    """Whether each record is held out: floor(share * count) of them, by the order of digests."""
-    out = np.zeros(count, dtype=bool)
-    out[shuffled(count, seed)[: int(share * count)]] = True
+def held_out(secrets: Array, share: Fraction, seed: int) -> Array:
+    """Whether each record is held out: floor(share * count) of them, in every secret the same share as near as whole
+    numbers allow, and never all records of a secret."""
+    order = shuffled(len(secrets), seed)
+    _, secret, count = np.unique(secrets[order], return_inverse=True, return_counts=True)
+    held = [int(share * int(n)) for n in count]
+    spare = int(share * len(secrets)) - sum(held)
+    rests = sorted(range(len(count)), key=lambda k: (held[k] - share * int(count[k]), k))
+    for k in [k for k in rests if count[k] - held[k] >= 2][:spare]:
+        held[k] += 1
+    out = np.zeros(len(secrets), dtype=bool)
+    for k, most in enumerate(held):
+        out[order[np.flatnonzero(secret.ravel() == k)[:most]]] = True
     return out
 
 

@@ -25,7 +25,7 @@ from flint import fmpq
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, is_exact, objects, public, text
-from bap_sdc.records.audit.audit import Audit, audit_channel, counted_types
+from bap_sdc.records.audit.audit import Audit, audit_channel, believed, counted_types
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.risks import summed
@@ -87,7 +87,14 @@ class ReleaseComparison(Tabular):
         audited = any(row.audit for row in self.rows)
         names = list(self.rows[0].audit.eves[0].attackers) if self.rows and self.rows[0].audit else []
         more = (
-            ["R_B audited", "R_E audited", "R_E informed", *(f"R_E {name}" for name in names), "cells changed"]
+            [
+                "R_B audited",
+                "R_E audited",
+                "R_E strongest",
+                "R_E informed",
+                *(f"R_E {name}" for name in names),
+                "cells changed",
+            ]
             if audited
             else []
         )
@@ -97,7 +104,8 @@ class ReleaseComparison(Tabular):
             if row.audit is not None:
                 attacked = [_weighted(row.audit, name, self.weights) for name in names]
                 share = float(np.mean(list(row.audit.utility.changed.values())))
-                cells += [row.audit.bob.value, row.audit.eve.value, row.audit.informed.value, *attacked, share]
+                risks = (row.audit.bob, row.audit.eve, row.audit.strongest, row.audit.informed)
+                cells += [*(one.value for one in risks), *attacked, share]
             rows.append(tuple(cells))
         return Grid(("release", "R_B", "R_E", "R_A", *more), rows, len(self.rows))
 
@@ -113,6 +121,7 @@ def compare_releases(solution: StudySolution, attackers: Sequence[str] | None = 
     study, lam = solution.study, solution.lam
     codes = study.codes[study.left_out]
     held = counted_types(codes, study.levels) if len(codes) else None
+    minds = {} if held is None else believed(study, attackers)
     channels, omitted = alternatives(study)
     rows = []
     everything: list[RecordChannel] = [solution.channel, *channels]
@@ -120,7 +129,7 @@ def compare_releases(solution: StudySolution, attackers: Sequence[str] | None = 
         own = channel is solution.channel
         risks = _solved(solution) if own else channel_risks(study, channel)
         price = lam if risks.exact and not isinstance(lam, float) else float(lam)
-        audit = None if held is None else audit_channel(study, channel, *held, attackers)
+        audit = None if held is None else audit_channel(study, channel, *held, attackers, minds)
         rows.append(ComparedRelease(channel.name, risks, risks.bob - price * risks.eve, audit))
     rows.sort(key=lambda row: (float(row.alice), row.name != "optimum"))
     return ReleaseComparison(lam, tuple(rows), tuple(omitted), tuple(public(s.weight) for s in study.spies))

@@ -196,7 +196,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         parts.append(_words(f"On {records}, with standard errors:"))
         lines = []
         for eve in audit.eves:
-            kinds = eve.kinds | {
+            limits = {
                 "knows the held-out distribution: a limit": eve.informed,
                 "without a release": eve.null,
             }

@@ -203,7 +203,7 @@ def release_command(
         else:
             with called("", None, names):
                 check_kept(solution.study, kept)
-            records = input_digest(solution.study, frame)
+            records = input_digest(solution.study, solution.study.encode(frame))
             key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
             with open_ledger(folder) as ledger:
                 draw = ledger.draw(key, records, again=again)

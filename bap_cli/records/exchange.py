@@ -63,6 +63,9 @@ def publish_command(
         Path, typer.Option("--released", metavar="FILE", help="What `bap microdata release` drew from this folder.")
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="KIT", help="The folder to give to analysts.")],
+    records: Annotated[
+        Path | None, typer.Option("--records", metavar="FILE", help="The table that was released, if not the study's.")
+    ] = None,
     threshold: Annotated[
         int, typer.Option(min=0, metavar="K", help="Nothing is said about levels that fewer records have.")
     ] = 10,
@@ -75,6 +78,7 @@ def publish_command(
     from bap_lp.files.ledger import open_ledger
     from bap_sdc.records.bundle import kept_columns
     from bap_sdc.records.data.tables import check_ending, read_table
+    from bap_sdc.records.release.drawing import input_digest
     from bap_sdc.records.release.kit import kit_files
 
     check_folder(out)
@@ -90,10 +94,17 @@ def publish_command(
         if not drawn:
             rule = f"was not drawn from {source_name(folder)}, or was changed: `bap microdata release` draws it"
             raise InputError("--released", source_name(released), rule)
+        study, table = solution.study, None
+        if records is not None:
+            table = read_table(records)
+            table.attrs["source"] = source_name(records)
+        if drawn[-1].input != input_digest(study, study.codes if table is None else study.encode(table)):
+            rule = "must be the table that was released: the draw in the ledger is of other records"
+            raise InputError("--records", None if records is None else str(records), rule)
         progress("writing")
         frame, audit = read_table(released), read_document(folder / "result.json")["audit"]
         kept = [name for name in map(str, frame.columns) if name in {*kept_columns(folder), *_known(solution.study)}]
-        more = {"kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
+        more = {"records": table, "kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
         files = kit_files(solution, content, frame, ending=released.suffix.lower(), **more)
     if others := _others(out, files):
         rule = f"must hold nothing else, because a kit is given away whole, and has {listed(others)}"

@@ -217,10 +217,10 @@ class StudySolution(Tabular):
         return published_channel(self.study, self.channel)
 
     def posterior(self, released: Any) -> ReleaseEstimates:
-        """What an analyst who knows the channel on published columns estimates from a released file.
+        """What an analyst who knows the channel on published columns estimates of the file before the release.
 
         Args:
-            released: a file drawn with `release`.
+            released: what `release` gave. From a file it is taken to be a release of the study's own records.
 
         Returns:
             Estimates of the shares of levels of one or two columns, with intervals.
@@ -237,7 +237,8 @@ class StudySolution(Tabular):
         """
         from bap_sdc.records.release.estimates import estimates
 
-        return estimates(self.published, released)
+        log = released.attrs.get("log")
+        return estimates(getattr(log, "channel", None) or self.published, released)
 
     def believes(
         self, column: str, released: Mapping[str, Any], known: Mapping[str, Any] | None = None

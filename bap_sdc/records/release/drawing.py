@@ -24,6 +24,7 @@ import numpy as np
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.data.prior import keys, rows_of
+from bap_sdc.records.release.published import PublishedChannel, published_channel, same_records
 
 if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
@@ -35,8 +36,9 @@ class ReleaseLog(Tabular, dict[str, Any]):
     """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
 
     records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
-    published. It is an empty mapping: pandas writes what is attached to a frame into Parquet files as JSON, and what a
-    release changed is not for those who get the file.
+    published. channel: of these records on published columns, if they are not those of the study. It is an empty
+    mapping: pandas writes what is attached to a frame into Parquet files as JSON, and what a release changed is not for
+    those who get the file.
     """
 
     records: int
@@ -46,6 +48,7 @@ class ReleaseLog(Tabular, dict[str, Any]):
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
     seed: int | None
+    channel: PublishedChannel | None = None
 
     def document(self) -> dict[str, Any]:
         return {
@@ -96,7 +99,8 @@ def draw_release(
             cells[name] = study.columns[k].cells(codes[place_of, k], frame[name])
     touched = int((told != codes[:, list(study.published)]).any(axis=1).sum())
     dropped = tuple(name for name in frame.columns if name not in cells)
-    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, seed)
+    other = None if same_records(study, codes) else published_channel(study, solution.channel, codes)
+    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, seed, other)
     import pandas
 
     out = pandas.DataFrame(cells)
@@ -104,9 +108,8 @@ def draw_release(
     return out
 
 
-def input_digest(study: Study, frame: Any) -> str:
+def input_digest(study: Study, codes: Array) -> str:
     """SHA-256 of the records as the study sees them: their levels, whatever their order and spelling."""
-    codes = study.encode(frame)
     names = json.dumps([[column.name, column.labels] for column in study.columns])
     return hashlib.sha256(names.encode() + np.sort(keys(codes, study.levels)).astype("<i8").tobytes()).hexdigest()
 

@@ -1,12 +1,10 @@
 """What an analyst estimates from a released file and the channel on its columns: shares of levels, with intervals.
 
-The released shares phi = C^T theta (`published`), so theta^ = G phi^ with G the inverse of C^T, projected to the
-simplex. A released record s contributes G[t,s], so
-    n var theta^_t = var G[t,S] = theta_t (1 - theta_t) + E var(G[t,S] | true level),
-the binomial variance of the share among n records, and what the release adds. With n' = theta (1 - theta) / var, the
-number of unchanged records that tell as much, the interval is Wilson's for n' records. A column that the release leaves
-as it is has n' = n: the interval of the raw share. C averages over the rest of the record; var(G[t,S] | true level)
-contains the variance of that average, so the interval covers also if C was fitted to a part of the same records.
+What is estimated is the file before the release: its shares theta. The released shares phi are C^T theta but for noise
+(`published`), so theta^ = G phi^ with G an inverse of C^T, projected to the simplex. The channel states the standard
+errors: draws, the secrets over which C averages, what the model of these is off by, and the rounding of C. A column
+that is released as it is has the shares of the file, without an error. A channel that states no errors is taken to
+change every cell on its own: n var theta^_t = sum_v theta_v var(G[t,S] | v), as in randomised response.
 
 Where C^T has no inverse, some levels cannot be told apart whatever the number of records. Their intervals hold every
 theta that agrees with the intervals of phi: two linear programs each. No prior takes part anywhere.
@@ -27,9 +25,9 @@ from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.levels import distinct
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import pandas_module
-from bap_sdc.records.release.published import PublishedChannel
+from bap_sdc.records.release.published import PublishedChannel, inverse_of
 
-_SINGULAR = 1e-9  # a singular value of C below this is zero
+_ROUNDING = 1e-12  # of sums in floats
 _FAINT = 0.1  # of the records: if fewer unchanged ones would tell as much, a warning says so
 
 
@@ -65,7 +63,7 @@ class ReleaseEstimates(Displayed):
 
         Args:
             columns: one or two columns of the released file.
-            level: how often an interval covers the share in the population that the records are drawn from.
+            level: how often an interval covers the share that the file had before the release.
 
         Returns:
             A DataFrame with a row per cell: `share`, `low` and `high`, and `raw`, the share in the released file.
@@ -85,9 +83,9 @@ class ReleaseEstimates(Displayed):
                 raise InputError("columns", name, rule)
         values = [self.kept.get(name) or self.channel.levels[name] for name in names]
         sizes = [len(v) for v in values]
-        matrix = np.eye(sizes[0]) if names[0] in self.kept and len(names) == 1 else self._matrix(names, sizes)
+        matrix, errors = self._matrix(names, sizes)
         counts = np.bincount(keys(np.column_stack([self.codes[name] for name in names]), sizes), minlength=prod(sizes))
-        share, low, high, worth = solved_shares(matrix, counts, level)
+        share, low, high, worth = solved_shares(matrix, counts, level, errors)
         pandas = pandas_module()
         at = rows_of(np.arange(prod(sizes)), sizes)
         labels = [["(missing)" if v[k] is None else v[k] for k in at[:, j]] for j, v in enumerate(values)]
@@ -101,14 +99,18 @@ class ReleaseEstimates(Displayed):
         out.attrs["warnings"] = _warnings([" and ".join(map(str, row)) for row in zip(*labels, strict=True)], worth)
         return out
 
-    def _matrix(self, names: list[str], sizes: list[int]) -> Array:
-        tables = self.channel.tables
-        if tuple(names) in tables:
-            return tables[tuple(names)]
-        if tuple(names[::-1]) in tables:
-            order = np.arange(prod(sizes)).reshape(sizes[::-1]).T.ravel()
-            return tables[tuple(names[::-1])][np.ix_(order, order)]
-        raise InputError("columns", ", ".join(names), "have no channel of their own as a pair: ask for one at a time")
+    def _matrix(self, names: list[str], sizes: list[int]) -> tuple[Array, Array | None]:
+        if len(names) == 1 and names[0] in self.kept:
+            return np.eye(sizes[0]), None
+        group, order = tuple(names), np.arange(prod(sizes))
+        if group not in self.channel.tables:
+            group, order = group[::-1], order.reshape(sizes[::-1]).T.ravel()
+        if group not in self.channel.tables:
+            raise InputError(
+                "columns", ", ".join(names), "have no channel of their own as a pair: ask for one at a time"
+            )
+        errors = self.channel.errors.get(group)
+        return self.channel.tables[group][np.ix_(order, order)], None if errors is None else errors[order]
 
     def _headline(self) -> str:
         return f": {counted(self.records, 'record')}, columns {', '.join(self.codes)}"
@@ -151,30 +153,38 @@ def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:
     return ReleaseEstimates(channel, codes, kept)
 
 
-def solved_shares(matrix: Array, counts: Array, level: float) -> tuple[Array, Array, Array, Array]:
-    """Shares, the ends of their intervals, and n' / n of each: 0 where levels cannot be told apart.
+def solved_shares(
+    matrix: Array, counts: Array, level: float, errors: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Shares, the ends of their intervals, and how much of the file they are worth: 0 if levels cannot be told apart.
 
     Args:
         matrix: C, a row per true level, a column per released one.
         counts: of the released levels.
         level: of the intervals.
+        errors: standard errors of the shares; without them every cell is drawn from C on its own.
     """
     n, z = int(counts.sum()), NormalDist().inv_cdf((1 + level) / 2)
-    left, size, right = np.linalg.svd(matrix.T)
-    lost = np.append(size, np.zeros(matrix.shape[0] - len(size))) < _SINGULAR
-    vague = np.abs(right[lost]).max(axis=0, initial=0.0) > 1e-6  # levels in a direction that changes no phi
-    inverse = right[~lost].T @ (left[:, : len(lost)][:, ~lost] / size[~lost[: len(size)]]).T
-    phi = (counts + 0.5) / (n + 0.5 * len(counts))
+    inverse, vague = inverse_of(matrix)
     plain = inverse @ (counts / n)
-    theta = np.clip(inverse @ phi, 0.5 / n, 1 - 0.5 / n)
-    spread = np.maximum(inverse**2 @ phi - (inverse @ phi) ** 2, 1e-300)
-    worth = np.minimum(theta * (1 - theta) / spread, 1.0)
-    low, high = wilson(np.clip(plain, 0, 1), n * worth, z)
     share = _simplex(plain)
+    if errors is None:
+        phi = share @ matrix
+        variance = inverse**2 @ phi - ((inverse @ matrix.T) ** 2) @ share
+        errors = np.sqrt(np.where(variance > 1e-12, variance, 0) / n)
+    middle = np.clip(plain, 0, 1)
+    low, high = middle - z * errors - _ROUNDING, middle + z * errors + _ROUNDING
+    spread = np.clip(share, 0.5 / n, 1 - 0.5 / n)
+    worth = 1 / (1 + n * errors**2 / (spread * (1 - spread)))
     if vague.any():
         worth = np.where(vague, 0.0, worth)
         low[vague], high[vague] = _possible(matrix, counts, np.flatnonzero(vague), level)
-    return share, np.minimum(low, share), np.maximum(high, share), worth
+    low, high = np.minimum(np.clip(low, 0, 1), share), np.maximum(np.clip(high, 0, 1), share)
+    unit = np.eye(len(matrix))
+    # a level that stays and gets nothing
+    alone = (matrix == unit).all(axis=1) & (matrix == unit).all(axis=0) & (errors == 0)
+    share[alone] = low[alone] = high[alone] = counts[alone] / n
+    return share, low, high, worth
 
 
 def wilson(share: Array, n: Array, z: float) -> tuple[Array, Array]:

@@ -9,7 +9,8 @@
     manifest.json           SHA-256 of these files, and of the manifest that was signed
 C is an average over records. Where fewer records than a threshold have a true level, or a pair of them, its row says
 that nothing is changed; a level of so few records is not named, unless the released file shows it. Numbers have four
-decimals (risks three), so that no fraction tells counts. There is no prior, no record type, no proof and no path here.
+decimals (risks three), so that no fraction tells counts; standard errors have two digits, and hold what this rounding
+does. There is no prior, no record type, no proof and no path here.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.data.tables import harmless, quoting_for
 from bap_sdc.records.release.pram import pram_text
-from bap_sdc.records.release.published import PublishedChannel
+from bap_sdc.records.release.published import PublishedChannel, moments
 
 if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
@@ -47,6 +48,7 @@ def kit_files(
     frame: Any,
     *,
     ending: str = ".csv",
+    records: Any = None,
     kept: Sequence[str] = (),
     audit: Mapping[str, Any] | None = None,
     threshold: int = 10,
@@ -57,6 +59,7 @@ def kit_files(
     Args:
         solution: the solution whose mechanism drew the file.
         released: the bytes of the released file; frame: what they hold; ending: of its name.
+        records: the records that were released, a DataFrame; those of the study by default.
         kept: known columns that were released as they are.
         audit: the audit of the result, as a document.
         threshold: the smallest number of records that something may be about.
@@ -69,7 +72,8 @@ def kit_files(
     for name in frame.columns:
         if str(name) not in (*names, *kept):
             raise InputError("released: column", str(name), "is not one that the release publishes")
-    channel = disclosed_channel(solution, frame, threshold)
+    codes = solution.study.codes if records is None else solution.study.encode(records)
+    channel = disclosed_channel(solution, frame, threshold, codes)
     files = {
         f"released{ending}": released,
         "codebook.csv": _codebook(solution, channel, frame, kept).encode(),
@@ -110,30 +114,46 @@ def _unused(name: str, files: Mapping[str, bytes]) -> str:
     return found
 
 
-def disclosed_channel(solution: StudySolution, frame: Any, threshold: int) -> PublishedChannel:
-    """The channel on published columns as it may be shown next to this released file."""
-    study, whole = solution.study, solution.published
+def disclosed_channel(
+    solution: StudySolution, frame: Any, threshold: int, codes: Array | None = None
+) -> PublishedChannel:
+    """The channel on published columns as it may be shown next to this released file.
+
+    Args:
+        solution: the solution whose mechanism drew the file; frame: the file.
+        threshold: the smallest number of records that something may be about.
+        codes: of the records that were released; those of the study by default.
+    """
+    study, codes = solution.study, solution.study.codes if codes is None else codes
+    whole = PublishedChannel({t.column: study[t.column].values for t in study.targets}, {})
     shown: dict[str, list[int]] = {}
     for name in whole.columns:
         if name not in frame.columns:
             raise InputError("released: column", name, "is missing")
         column, k = study[name], study.names.index(name)
-        count = np.bincount(study.codes[:, k], minlength=len(column))
+        count = np.bincount(codes[:, k], minlength=len(column))
         seen = np.bincount(whole.codes(name, frame[name]), minlength=len(column))
         often = np.flatnonzero((count >= threshold) | (seen > 0)).tolist()
         # the order in which text appears in the table is part of the table
         shown[name] = often if column.ordered else sorted(often, key=lambda v: column.labels[v])
     levels = {name: tuple(whole.levels[name][v] for v in own) for name, own in shown.items()}
-    tables = {}
-    for group, table in whole.tables.items():
+    tables, errors = {}, {}
+    for group, found in moments(study, solution.channel, codes).items():
         places = [study.names.index(name) for name in group]
         sizes = [study.levels[k] for k in places]
-        count = np.bincount(keys(study.codes[:, places], sizes), minlength=prod(sizes))
+        count = np.bincount(keys(codes[:, places], sizes), minlength=prod(sizes))
         grid = np.meshgrid(*(shown[name] for name in group), indexing="ij")
         at = keys(np.column_stack([g.ravel() for g in grid]), sizes)
         few = count[at] < threshold
-        tables[group] = _on_grid(np.where(few[:, None], np.eye(len(at)), table[np.ix_(at, at)]))
-    return PublishedChannel(levels, tables)
+        tables[group] = _on_grid(np.where(few[:, None], np.eye(len(at)), found.table[np.ix_(at, at)]))
+        errors[group] = _rounded_up(found.errors(at, tables[group]))
+    return PublishedChannel(levels, tables, len(codes), errors)
+
+
+def _rounded_up(errors: Array) -> Array:
+    """Two digits of each."""
+    unit = 10.0 ** np.floor(np.log10(np.where(errors > 0, errors, 1)) - 1)
+    return np.round(np.ceil(np.round(errors / unit, 6)) * unit, 12)
 
 
 def _on_grid(table: Array) -> Array:
@@ -237,8 +257,9 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
         "",
         "    bap microdata estimate .",
         "",
-        "gives shares with intervals that allow for the changed cells. For other models, treat the columns as "
-        f"misclassified with these probabilities. The matrices {matrices} are the same in the form of sdcMicro.",
+        "gives the shares that the file had before, with intervals that allow for the changed cells. For other models "
+        f"treat the columns as misclassified with these probabilities. The matrices {matrices} are the same, as "
+        "sdcMicro has them.",
         f"Where fewer than {threshold} records have a level, or a pair of levels, its row says that nothing changes.",
         "",
         "A single row says little: its cells need not be those of any person. Tables of columns that were not "

@@ -1,32 +1,46 @@
 """The channel on published columns: what an analyst may know about how a released file was made.
 
-The mechanism q(s|x) depends on the whole record. For some published columns with true levels t and released levels s,
-    C(s|t) = sum over x with these levels t of p(x) q(s|x) / p(t)
-averages over the rest of the record under the prior. The released file has the shares phi = C^T theta where theta are
-the true ones, so C is all that an estimate of theta needs. It is stored for every column and for pairs of columns that
-are small. A level that the fitted records do not have is taken to be released as it is.
+The mechanism q(s|x) depends on the whole record x = (r, y), y its secrets. For some published columns with true levels
+t and released levels s,
+    C(s|t) = sum over records i with these levels t, and over y, of P(y|r_i) q(s|r_i,y) / their number,
+with P of the study's model: held-out secrets take no part. For N_s released and n_t true records
+    e_s = N_s - sum_t n_t C(s|t)
+has mean zero if the secrets are as P says, and the covariance D + V, where types x have the weight w(x) = n(r) P(y|r):
+    D = sum_x w(x) [diag q(.|x) - q(.|x) q(.|x)']                 the draws
+    V = sum_x w(x) d(x) d(x)' - sum_r n(r) b(r) b(r)'             the secrets;  d(x) = q(.|x) - C(.|t(x)), b(r) its mean
+A model of the shares themselves, fitted to m records, would be off by (k^2 / (n m)) V on k records that it has not
+seen; a classifier has fewer parameters, and a quarter of it is what is found on real tables. If no record of the file
+is held out, P is its own shares: the secrets add nothing, and the covariance is D.
+Shares theta are estimated by G N / n, G the inverse of the channel that is shown. Its rows may be rounded, or say that
+rare levels stay as they are, and beta = sum_t n_t (C - shown)(.|t) is what that does. So
+    var theta^ = diag G [cov e + beta beta'] G' / n^2.
+C and these errors are stored for every column and for pairs of columns that are small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from bap_lp.model.display import Displayed, counted
 from bap_lp.rational import Array, InputError, floats
+from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.levels import distinct, key_of
-from bap_sdc.records.data.prior import keys
-from bap_sdc.records.release.channels import RecordChannel
+from bap_sdc.records.data.prior import Sample, keys, rows_of
+from bap_sdc.records.release.channels import TableChannel
 
 if TYPE_CHECKING:
     from bap_sdc.records.study import Study
 
 MOST_LEVELS = 400  # of a pair of columns whose channel is stored
+_OFF = 0.25  # how far a classifier is off, where 1 would be the shares of the fitted records
+_SINGULAR = 1e-9  # a singular value of C below this is zero
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,6 +51,8 @@ class PublishedChannel(Displayed):
         levels: by column, the text of its levels as a release writes them, None for missing.
         tables: by columns, a row per combination of true levels and a column per combination of released ones; the last
             of the columns changes fastest.
+        records: of the file; 0 if nothing is known of one.
+        errors: by columns, the standard errors of the shares that are estimated from it.
 
     >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
     >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
@@ -46,6 +62,8 @@ class PublishedChannel(Displayed):
 
     levels: Mapping[str, tuple[str | None, ...]]
     tables: Mapping[tuple[str, ...], Array]
+    records: int = 0
+    errors: Mapping[tuple[str, ...], Array] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,13 +86,19 @@ class PublishedChannel(Displayed):
         return at[index]
 
     def document(self) -> dict[str, Any]:
-        """As JSON: `columns`, `levels` by column, `channel` by column, and `joint` for pairs of columns."""
+        """As JSON: `columns`, `levels` by column, `records`, `channel` and `error` by column, and `joint` for pairs."""
+        known = {group: own.tolist() for group, own in self.errors.items()}
+        one = [name for name in self.columns if (name,) in known]
         return {
             "columns": list(self.columns),
             "levels": {name: list(values) for name, values in self.levels.items()},
+            "records": self.records,
             "channel": {group[0]: table.tolist() for group, table in self.tables.items() if len(group) == 1},
+            "error": {name: known[name,] for name in one},
             "joint": [
-                {"columns": list(g), "channel": table.tolist()} for g, table in self.tables.items() if len(g) > 1
+                {"columns": list(g), "channel": table.tolist(), **({"error": known[g]} if g in known else {})}
+                for g, table in self.tables.items()
+                if len(g) > 1
             ],
         }
 
@@ -91,6 +115,11 @@ class PublishedChannel(Displayed):
             given: list[tuple[tuple[str, ...], Any]] = [((name,), document["channel"][name]) for name in names]
             given += [(tuple(map(str, pair["columns"])), pair["channel"]) for pair in document.get("joint") or ()]
             tables = {group: np.array(rows, dtype=float) for group, rows in given}
+            stated: list[tuple[tuple[str, ...], Any]]
+            stated = [((str(name),), own) for name, own in (document.get("error") or {}).items()]
+            stated += [(tuple(map(str, g["columns"])), g["error"]) for g in document.get("joint") or () if "error" in g]
+            errors = {group: np.array(own, dtype=float) for group, own in stated}
+            records = int(document.get("records", 0))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("channel", None, "must have columns, levels, and a matrix for every column") from None
         for group, table in tables.items():
@@ -100,32 +129,133 @@ class PublishedChannel(Displayed):
                 raise InputError(where, None, f"has shape {table.shape}, must have {(size, size)}")
             if not ((table >= 0).all() and np.abs(table.sum(axis=1) - 1).max() < 1e-6):
                 raise InputError(where, None, "must have rows of probabilities that sum to one")
-        return PublishedChannel(levels, tables)
+            own = errors.get(group, np.zeros(size))
+            if own.shape != (size,) or not (np.isfinite(own) & (own >= 0)).all():
+                raise InputError(where, None, "must have a standard error, not negative, for every level")
+        if records < 0 or (errors and not records) or not errors.keys() <= tables.keys():
+            raise InputError("channel", None, "has errors, and must have the number of records and matrices to them")
+        return PublishedChannel(levels, tables, records, errors)
 
     def _headline(self) -> str:
         return f": {counted(len(self.columns), 'column')}, {counted(len(self.tables) - len(self.columns), 'pair')}"
 
 
-def published_channel(study: Study, channel: RecordChannel) -> PublishedChannel:
-    """The channel of a release on its published columns."""
-    types, p = study.prior.types, floats(study.prior.p).astype(float)
-    names = [target.column for target in study.targets]
-    told = channel.decode(np.arange(channel.signals))
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """How many records have each true level t, the channel C, and the covariance of e (above).
+
+    >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), 5 * np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> half.errors(np.array([0, 1]), np.eye(2)).round(3).tolist()  # read as if nothing were changed
+    [0.112, 0.112]
+    """
+
+    count: Array
+    table: Array
+    noise: Array
+
+    def errors(self, at: Array, shown: Array) -> Array:
+        """Standard errors of the shares of the levels `at`, if these are read with the matrix shown."""
+        inverse, _ = inverse_of(shown)
+        beta = self.count @ self.table[:, at] - self.count[at] @ shown
+        spread = self.noise[np.ix_(at, at)] + np.outer(beta, beta)
+        variance = np.einsum("ts,su,tu->t", inverse, spread, inverse)
+        # where nothing is changed, rounding of sums is left
+        return np.sqrt(np.where(variance > 1e-9, variance, 0)) / self.count.sum()
+
+
+def inverse_of(matrix: Array) -> tuple[Array, Array]:
+    """G, an inverse of the transposed channel, and which levels cannot be told from others."""
+    left, size, right = np.linalg.svd(matrix.T)
+    lost = size < _SINGULAR
+    vague = np.abs(right[lost]).max(axis=0, initial=0.0) > 1e-6  # levels in a direction that changes no phi
+    return right[~lost].T @ (left[:, ~lost] / size[~lost]).T, vague
+
+
+def moments(study: Study, channel: TableChannel, codes: Array | None = None) -> dict[tuple[str, ...], Moments]:
+    """The moments of a release of records, those of the study unless codes are given, by published columns."""
     if channel.symbols != tuple(study.levels[k] for k in study.published):
         raise InputError("channel", channel.name, "must release levels of the published columns")
+    types, home, chance, records, doubt = _beliefs(study, study.codes if codes is None else codes)
+    channel = channel.over(types)
+    row, signal, q = channel.rows(types)
+    q, told, names = floats(q).astype(float), channel.decode(signal), [target.column for target in study.targets]
+    mean = csr_array((chance, (home, np.arange(len(types)))), shape=(len(records), len(types)))
+    weight = chance * records[home]
 
-    def table(group: Sequence[int]) -> Array:
+    def of(group: Sequence[int]) -> Moments:
         sizes = [study.levels[study.published[j]] for j in group]
+        size = prod(sizes)
+        law = csr_array((q, (row, keys(told[:, list(group)], sizes))), shape=(len(types), size))
         truth = keys(types[:, [study.published[j] for j in group]], sizes)
-        joint = channel.joint(types, p, truth, prod(sizes))
-        shown = keys(told[:, list(group)], sizes)
-        out = np.stack([np.bincount(shown, row, minlength=prod(sizes)) for row in joint])
-        total = out.sum(axis=1, keepdims=True)
-        return np.where(total > 0, out / np.where(total > 0, total, 1), np.eye(len(out)))
+        level = csr_array((np.ones(len(types)), (np.arange(len(types)), truth)), shape=(len(types), size))
+        count = level.T @ weight
+        joint = (level.T @ (law * weight[:, None])).toarray()
+        table = np.where(count[:, None] > 0, joint / np.where(count > 0, count, 1)[:, None], np.eye(size))
+        second = (law.T @ (law * weight[:, None])).toarray()
+        means, levels = mean @ law, mean @ level
+        cross = (means.T @ (levels * records[:, None])).toarray() @ table
+        own = table.T @ (levels.T @ (levels * records[:, None])).toarray() @ table
+        between = (means.T @ (means * records[:, None])).toarray() - cross - cross.T + own
+        draws = np.diag(law.T @ weight) - second
+        return Moments(count, table, draws + doubt * (second - (table.T * count) @ table - between))
 
     groups: list[tuple[int, ...]] = [(j,) for j in range(len(names))]
     for pair in combinations(range(len(names)), 2):
         if prod(study.levels[study.published[j]] for j in pair) <= MOST_LEVELS:
             groups.append(pair)
-    levels = {name: study[name].values for name in names}
-    return PublishedChannel(levels, {tuple(names[j] for j in group): table(group) for group in groups})
+    return {tuple(names[j] for j in group): of(group) for group in groups}
+
+
+def same_records(study: Study, codes: Array) -> bool:
+    """Whether these are the records of the study, in whatever order."""
+    mine, its = (np.sort(keys(rows, study.levels)) for rows in (codes, study.codes))
+    return np.array_equal(mine, its)
+
+
+def _beliefs(study: Study, codes: Array) -> tuple[Array, Array, Array, Array, float]:
+    """Types of records, the place of the other columns r of each, P(y|r), the records of each r, and what V counts."""
+    prior, size = study.prior, len(codes)
+    secrets = sorted({spy.secret for spy in study.spies})
+    rest = [k for k in range(len(study.names)) if k not in secrets]
+    sizes = [study.levels[k] for k in rest]
+    found, first, records = np.unique(keys(codes[:, rest], sizes), return_index=True, return_counts=True)
+    if same_records(study, codes):
+        held = keys(prior.types[:, rest], sizes)
+        live = np.isin(held, found) & (study.left_out.any() | (prior.counts > 0))
+        types, home = prior.types[live], np.searchsorted(found, held[live])
+        mass = floats(prior.p if study.left_out.any() else prior.counts).astype(float)[live]
+        new = int(study.left_out.sum())
+        doubt = (1 + _OFF * new**2 / (size * prior.records)) if new else 0.0
+    else:
+        levels = [study.levels[k] for k in secrets]
+        home = np.repeat(np.arange(len(found)), prod(levels))
+        types = codes[first][home]
+        types[:, secrets] = np.tile(rows_of(np.arange(prod(levels)), levels), (len(found), 1))
+        mass = _foreign(study, types, secrets)
+        doubt = 1 + _OFF * size / prior.records
+    chance = mass / np.bincount(home, mass)[home]
+    return types, home, chance, records.astype(float), doubt
+
+
+def _foreign(study: Study, types: Array, secrets: Sequence[int]) -> Array:
+    """In proportion to P(y|r) for types of other records: shares of fitted ones are too sure of a type with few."""
+    fitted = study.codes[~study.left_out]
+    sample = Sample(fitted, study.levels, study.names, tuple(secrets), (), seed=study.seed)
+    try:
+        return Conditional(sample).given(types)
+    except InputError:  # one level only, or no scikit-learn: a record of the overall shares is added to those of each r
+        sizes = [study.levels[k] for k in secrets]
+        share = np.bincount(keys(fitted[:, secrets], sizes), minlength=prod(sizes)) / len(fitted)
+        own, times = np.unique(keys(fitted, study.levels), return_counts=True)
+        key = keys(types, study.levels)
+        at = np.minimum(np.searchsorted(own, key), len(own) - 1)
+        return np.where(own[at] == key, times[at], 0) + share[keys(types[:, secrets], sizes)]
+
+
+def published_channel(study: Study, channel: TableChannel, codes: Array | None = None) -> PublishedChannel:
+    """The channel of a release of records, those of the study unless codes are given."""
+    found = moments(study, channel, codes)
+    levels = {target.column: study[target.column].values for target in study.targets}
+    errors = {group: one.errors(np.arange(len(one.count)), one.table) for group, one in found.items()}
+    records = len(study.codes if codes is None else codes)
+    return PublishedChannel(levels, {group: one.table for group, one in found.items()}, records, errors)

@@ -41,7 +41,7 @@ class Found:
 
     kind: "numbers", "text", "mixed", "identifier" or "no levels". values: its first levels. count: how many there are.
     missing: how many cells are missing. merges: spellings by the level that they seem to mean. role: the one to think
-    of. single: its name or its rows are those of an identifier.
+    of. single: its name or its rows are those of an identifier that several records may have.
     """
 
     name: str
@@ -144,7 +144,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     if why:
         notes.append(f"by its name {why}")
     own = whole and kind == "numbers" and len(values) == records >= _SURE
-    rows = own or (whole and kind == "numbers" and _numbers_people(read, index))
+    rows = whole and kind == "numbers" and _numbers_people(read, index)
     if own:
         notes.append("every record has a number of its own: an identifier, or an amount")
     elif rows and not why:
@@ -179,7 +179,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     role, words = _topic(name, values, kind, whole)
     notes += [words] if words else []
-    if why or (rows and not words):
+    if why or ((own or rows) and not words):
         role = f"{DROP}: it singles out records"
     elif weight == "name" or (weight and not words):
         role = "weight"

@@ -24,7 +24,7 @@ from bap_lp.rational import Array
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[^\W\d_A-Z]+|[A-Z][^\W\d_A-Z]*|\d+")
 _IDENTIFIER = re.compile(
-    r"_(id|ids|uuid|guid|(hh|case|resp|person|patient)(id|nr|no)|rownames?|(sur|first|last)?name|e_?mail|phone|ssn|iban)_"
+    r"_(id|ids|uuid|guid|(case|resp|person|patient)_?(id|nr|no)|rownames?|(sur|first|last)?name|e_?mail|phone|ssn|iban)_"
 )
 _HOUSEHOLD = re.compile(r"_(hh|household|haushalt|family)_((id|no|nr|num|number|nummer)_)?$|_hh(id|no|nr|num)_")
 _WEIGHT = re.compile(r"_((p|f|hh|per|pers|ind|fnl|sample)?_?(weight|wgh?t|wt)s?|gewicht)_")

@@ -129,6 +129,15 @@ def test_a_column_has_one_role_or_is_undecided(change: str, words: str, run: Run
     assert (code, err.count("\n")) == (2, 1)  # without an [[eve]] and a published column
 
 
+def test_many_undecided_columns_are_named_in_one_line(run: Run) -> None:
+    Path("t.csv").write_text(",".join(f"c{k}" for k in range(300)) + "\n" + "1," * 299 + "1\n")
+    assert run("microdata", "init", "t.csv", "-o", "study.toml")[0] == 0
+    code, _, err = run("microdata", "solve", "study.toml")
+    assert (code, err.count("\n"), len(err) < 300) == (2, 1, True)
+    assert "undecided columns 'c0', 'c1', " in err
+    assert "'c11' and 288 more must be named in" in err
+
+
 STRANGE = ('a"b', "c\nd", "undecided", "drop", "é, ü 日本", "[x]", "it's", "# no", "back\\slash", "line\u2028end",
            "dot.ted", "=1+1", "\x7f\x85", "publish")  # fmt: skip
 

@@ -32,8 +32,8 @@ def census(n: int = 80) -> None:
     for k in range(n):
         work, income = draw.choice([" Private", " ?", "Gov"]), draw.choice(["<=50K", "<=50K.", ">50K"])
         rows.append(f"{k},{draw.randint(17, 80)},{work},{draw.random():.3f},{income},text {k},1.1.{2000 + k % 20}")
-        rows[-1] += f',"{150 + k % 30},{k % 10}",n/a,{k // 2}'
-    head = "row,age,work,hh_weight,income,comment,born,height,empty,person_id"
+        rows[-1] += f',"{150 + k % 30},{k % 10}",n/a,{k // 2},{1900 + k}-01-01'
+    head = "row,age,work,hh_weight,income,comment,born,height,empty,person_id,visited"
     Path("census.csv").write_text("\n".join([head, *rows]) + "\n")
 
 
@@ -176,7 +176,7 @@ def test_what_is_seen_is_said_and_decides_nothing(run: Run) -> None:
         'Seen: "born": 20 levels of text',
         'Seen: "born": by its name about a date of birth: others may know it',
         'Seen: "person_id": by its name an identifier',
-        "Wrote study.toml: decide 10 columns",
+        "Wrote study.toml: decide 11 columns",
     ):
         assert words in out
     text = Path("study.toml").read_text()
@@ -185,7 +185,13 @@ def test_what_is_seen_is_said_and_decides_nothing(run: Run) -> None:
     assert study["columns"]["income"] == {"merge": {"<=50K": ["<=50K."]}}
     assert study["undecided"] == [*read_table("census.csv").columns]
     thought = dict(zip(study["undecided"], re.findall(r"# Think of: (\w+)", text), strict=True))
-    assert {name for name, role in thought.items() if role == "drop"} == {"row", "comment", "empty", "person_id"}
+    assert {name for name, role in thought.items() if role == "drop"} == {
+        "row",
+        "comment",
+        "empty",
+        "person_id",
+        "visited",
+    }
     assert (thought["hh_weight"], thought["income"], thought["age"]) == ("weight", "secret", "known")
     ends = study["columns"]["age"]["bands"]
     assert (ends[0], ends[-1]) == (10, 80)  # the smallest and the largest age are those of single records
@@ -194,7 +200,7 @@ def test_what_is_seen_is_said_and_decides_nothing(run: Run) -> None:
 def test_with_all_roles_the_file_is_complete_and_reads_the_table_as_it_is(run: Run) -> None:
     census()
     options = ["--secret", "income", "--knows", "work", "--publish", "age,height", "--weight", "hh_weight"]
-    options += ["--drop", "row,comment,born,empty,person_id"]
+    options += ["--drop", "row,comment,born,empty,person_id,visited"]
     assert run("microdata", "init", "census.csv", "-o", "study.toml", *options)[0] == 0
     study = tomllib.loads(Path("study.toml").read_text())
     assert ([*study["publish"]], study["weight"]) == (["age", "height"], "hh_weight")
@@ -209,9 +215,10 @@ def test_with_all_roles_the_file_is_complete_and_reads_the_table_as_it_is(run: R
 def test_columns_that_cannot_have_the_role_they_are_given_are_refused(run: Run) -> None:
     census()
     Path("deep").mkdir()
-    everything = "age,work,hh_weight,income,comment,born,height,empty,person_id"
+    everything = "age,work,hh_weight,income,comment,born,height,empty,person_id,visited"
     for options, words in (
         (("--publish", "comment"), "--publish = 'comment' cannot be used as it is: every record has a cell of its own"),
+        (("--knows", "visited"), "--knows = 'visited' cannot be used as it is: every record has a cell of its own"),
         (("--knows", "empty"), "--knows = 'empty' cannot be used as it is: all its cells are equal"),
         (("--secret", "nope"), "--secret = 'nope' is not a column of census.csv"),
         (("--drop", "nope"), "--drop = 'nope' is not a column of census.csv"),

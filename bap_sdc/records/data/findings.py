@@ -103,7 +103,7 @@ def _telling(column: Found, others: Sequence[str]) -> Found:
     if not others:
         return column
     shown = ", ".join(map(quoted, others[:_SHOWN])) + (f" and {len(others) - _SHOWN} more" * (len(others) > _SHOWN))
-    return replace(column, notes=(*column.notes, f"determines {shown}: whoever knows it knows that too"))
+    return replace(column, notes=(f"determines {shown}: whoever knows it knows that too", *column.notes))
 
 
 def quoted(text: str) -> str:
@@ -158,15 +158,15 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         numbers: Array = np.array([rough(read[k]) for k in there])
         if weight := remarks.weight_of_records(name, numbers, times[there]):
             notes.append(f"by its {weight} perhaps a survey weight: weight = {quoted(name)} makes it one")
-        if len(values) > FEW:
-            bands = _quantiles(numbers, times[there], whole)
-            if not bands:
-                notes.append("its numbers cannot be banded at their quartiles")
         codes = [str(code) for code in remarks.codes_among(numbers.tolist())]
     elif kind in ("mixed", "text"):
         codes = [quoted(cell) for cell in remarks.codes_in_words([v for v in values if isinstance(v, str)])]
     if codes:
         notes.append(_CODED.format(", ".join(codes)))
+    if kind == "numbers" and len(values) > FEW:
+        bands = _quantiles(numbers, times[there], whole)
+        if not bands:
+            notes.append("its numbers cannot be banded at their quartiles")
     if kind == "mixed":
         notes.append("numbers and text: levels = [...] must name them all, or missing = [...] the text")
     if kind == "text" and len(values) <= MOST_LEVELS:
@@ -178,7 +178,7 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
     role, words = _topic(name, values, kind, whole)
-    notes += [words] if words else []
+    notes = [words, *notes] if words else notes  # the last one says why a column cannot be used
     if why or ((own or rows) and not words):
         role = f"{DROP}: it singles out records"
     elif weight == "name" or (weight and not words):
@@ -186,11 +186,9 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     shown = tuple(plain(v) if numeric else text_of(v) for v in values[:FEW])
     column = Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), role,
                    bool(why) or rows)  # fmt: skip
-    return (
-        column
-        if column.possible or role == "weight"
-        else replace(column, role=f"{DROP}: a study cannot use it as it is")
-    )
+    if column.possible or role == "weight":
+        return column
+    return replace(column, role=f"{DROP}: a study cannot use it as it is")
 
 
 def _topic(name: str, values: Sequence[Any], kind: str, whole: bool) -> tuple[str, str]:

@@ -48,7 +48,20 @@ def tried(archive: Path) -> None:
     ran(sys.executable, "-I", "checker.py", "proof")
     assert "bap-lp[microdata]" in ran(bap, "microdata", "init", "table.csv", "-o", "study.toml", code=2)
     ran(*install, f"{archive}[all]")
-    ran(bap, "microdata", "init", "table.csv", "-o", "study.toml")
+    ran(
+        bap,
+        "microdata",
+        "init",
+        "table.csv",
+        "-o",
+        "study.toml",
+        "--publish",
+        "pay",
+        "--secret",
+        "ill",
+        "--knows",
+        "age",
+    )
     shutil.rmtree(HERE / "proof")
     (HERE / "study.toml").unlink()
     print(f"{archive.name}: {len(modules())} modules, solves, proves and reads tables in an empty environment")

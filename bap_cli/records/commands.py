@@ -49,8 +49,10 @@ def init_command(
     secret: Annotated[str | None, typer.Option(metavar="C", help="The column that Eve wants.")] = None,
     knows: Annotated[str | None, typer.Option(metavar="C,C", help="The columns that she has already.")] = None,
     publish: Annotated[str | None, typer.Option(metavar="C,C", help="The columns to publish.")] = None,
+    weight: Annotated[str | None, typer.Option(metavar="C", help="The column of survey weights.")] = None,
+    drop: Annotated[str | None, typer.Option(metavar="C,C", help="The columns that are left out.")] = None,
 ) -> None:
-    """Print a commented study file: the columns found, what was seen in them, and proposals that run as they are."""
+    """Print a commented study file: what was seen in the columns. Those without a role are left to be decided."""
     from bap_sdc.records.data.proposals import SEEN, proposal
     from bap_sdc.records.data.tables import read_table
 
@@ -58,6 +60,8 @@ def init_command(
         "secret": secret,
         "knows": _names(knows, "--knows"),
         "publish": _names(publish, "--publish"),
+        "weight": weight,
+        "drop": _names(drop, "--drop"),
     }
     data = str(file)
     if out is not None:
@@ -74,16 +78,18 @@ def init_command(
         sys.stdout.write(text)
         return
     write_files({out: text})
-    for line in text.splitlines():
-        if line.startswith(SEEN):
-            print(clean(line.removeprefix("# "), 500))
-    print(f"Wrote {source_name(out)}: edit it, then  bap microdata solve {shlex.quote(str(out))} --out DIR")
+    for line in text.split("\n"):
+        if line.lstrip().startswith(SEEN):
+            print(clean(line.lstrip().removeprefix("# "), 500))
+    left = len(document_of(text.encode(), out).get("undecided", ()))
+    edit = f"decide {counted(left, 'column')}" if left else "edit it"
+    print(f"Wrote {source_name(out)}: {edit}, then  bap microdata solve {shlex.quote(str(out))} --out DIR")
 
 
-def _names(given: str | None, option: str) -> list[str] | None:
+def _names(given: str | None, option: str) -> list[str]:
     """The columns of a list with commas."""
     if given is None:
-        return None
+        return []
     names = [name.strip() for name in given.split(",")]
     if not all(names):
         raise InputError(option, given, "must be names of columns, with commas between them")

@@ -7,6 +7,8 @@ release     keep: known columns to publish as they are               alice      
 [[cap]]     secret, level, at_most, eve                              [[floor]]        eve, at_least
 [[dp]]      column, exp_epsilon                                      min_cell         also in conditions
 conditions  as in problem files, on record types                     title, missing, strip, decimal, weight
+undecided   columns without a role: no study is read from the file until there are none
+drop        columns that are left out; in a file with `undecided` or `drop` every column has a role
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import check, located, read_document, require_plain, source_name
-from bap_lp.rational import InputError, number, public
+from bap_lp.rational import InputError, number, public, show
 from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.tables import read_table
 from bap_sdc.records.optimum.risks import TIES
@@ -49,6 +51,8 @@ STUDY_SCHEMA = _table(
     strip={"type": "boolean"},
     decimal=_TEXT,
     weight=_TEXT,
+    undecided=_LIST,
+    drop=_LIST,
     audit=_table(holdout=_ANY, seed=_ANY),
     release=_table(keep=_LIST),
     alice=_table(**{"lambda": _ANY, "eve_gain": _ANY}),
@@ -58,6 +62,8 @@ STUDY_SCHEMA = _table(
     dp=_LIST,
     min_cell=_ANY,
 )  # fmt: skip
+_ROLES = ("drop", "undecided")  # a file with one of them says the role of every column
+_LISTED = 12  # columns in a message
 _OWN = ("cap", "floor", "dp", "min_cell")  # conditions that may stand outside of [conditions]
 
 
@@ -86,7 +92,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
         The study with its lam and the columns to keep.
 
     Raises:
-        InputError: file, data, a column, a level or a number breaks a rule.
+        InputError: file, data, a column, a level or a number breaks a rule, or the role of a column is not decided.
 
     >>> import pathlib, tempfile
     >>> from bap_sdc import load_study
@@ -101,10 +107,11 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
     source = source_name(path)
     document = read_document(path)
     with located(source):
-        check(document, STUDY_SCHEMA)
+        asked = isinstance(document, dict) and any(key in document for key in _ROLES)
+        check(document, {**STUDY_SCHEMA, "required": ["data"]} if asked else STUDY_SCHEMA)
         for field in ("publish", "columns"):
             _tables(document.get(field, {}), field)
-        eves = _eves(document["eve"])
+        eves = _eves(document.get("eve", []))
         lam, gain = _price(document.get("alice", {}))
         keep = _names(document.get("release", {}).get("keep", []), "release.keep")
         conditions = document.get("conditions", {})
@@ -119,6 +126,10 @@ def load_study(path: str | os.PathLike[str]) -> StudyFile:
     require_plain(data)
     frame = read_table(data)
     shown = source_name(data)
+    if asked:
+        with located(source):
+            _decided(document, eves, [str(name) for name in frame.columns], shown)
+            check(document, STUDY_SCHEMA)
     prior, audit = document.get("prior", {}), document.get("audit", {})
     several = isinstance(document["eve"], list)
     with _fields(source, shown, several, [name for name in _OWN if name in document]):
@@ -168,6 +179,27 @@ class _fields:
         field = re.sub(r"^keep\b", "release.keep", field)
         field = re.sub(r"^conditions\.(cap|floor|dp|min_cell)\b", self._own, field)
         raise InputError(f"{self.source}: {field}", error.value, error.rule) from None
+
+
+def _decided(document: dict[str, Any], eves: Collection[Eve], columns: Collection[str], data: str) -> None:
+    """Refuse a file in which a column has no role, or has one and is listed as undecided or dropped."""
+    roles = dict.fromkeys([document["weight"]] if "weight" in document else [], "the weight")
+    roles |= dict.fromkeys((name for eve in eves for name in eve.knows), "known")
+    roles |= dict.fromkeys((eve.secret for eve in eves), "secret")
+    roles |= dict.fromkeys(document.get("publish", {}), "published")
+    for field in _ROLES:
+        names = _names(document.get(field, []), field)
+        for k, name in enumerate(names):
+            if name not in columns:
+                raise InputError(f"{field}[{k}]", name, f"is not a column of {data}")
+            if name in roles:
+                raise InputError(f"{field}[{k}]", name, f"has a role already: it is {roles[name]}")
+        if field == "drop":
+            roles |= dict.fromkeys(names, "dropped")
+    if left := [name for name in columns if name not in roles]:
+        more = f" and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
+        field = f"undecided column{'s' * (len(left) > 1)} {', '.join(map(show, left[:_LISTED]))}{more}"
+        raise InputError(field, None, "must be named in publish, secret, knows, weight or drop")
 
 
 def _tables(value: Any, field: str) -> None:

@@ -150,7 +150,8 @@ def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder
 
 def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_edited_one(folder, capsys):
     (folder / "studies").mkdir()
-    code, out, _ = run(capsys, "init", "survey.csv", "-o", "studies/first.toml")
+    roles = ("--publish", "rating,faith", "--secret", "affair", "--knows", "age", "--drop", "id")
+    code, out, _ = run(capsys, "init", "survey.csv", "-o", "studies/first.toml", *roles)
     assert (code, "bap microdata solve studies/first.toml --out DIR" in out) == (0, True)
     assert run(capsys, "solve", "studies/first.toml", "--json", "--no-attackers")[0] == 0
     (folder / "studies/first.toml").write_text("edited")
@@ -308,7 +309,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         (("audit", "D", "bad.csv"), "bad.csv: column 'rating'"),
         (("audit", "empty", "survey.csv"), "must be a folder written by `bap microdata solve --out`"),
         (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
-        (("init", "short.csv"), "needs at least two columns"),
+        (("init", "short.csv", "--publish", "rating"), "--secret must be given, for all columns of short.csv have"),
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
         (("solve", "study.toml", "--time-limit", "-1"), "--time-limit = -1.0 must be a number of seconds"),
         (("solve", "study.toml", "--lambda", "1e300"), "times Eve's largest loss must be below 1e300"),

@@ -199,7 +199,8 @@ def test_columns_and_values_of_a_table_do_nothing_but_show(
     monkeypatch.chdir(tmp_path)
     rows = [f"{20 + k % 3},v{k % 2}\u202e,{k % 4}\n" for k in range(40)]
     (tmp_path / "t.csv").write_text("age\u202e,ill\u2066,pay\n" + "".join(rows))
-    assert main(["microdata", "init", "t.csv", "-o", "s.toml"]) == main(["explain", "s.toml"]) == 0
+    roles = ["--publish", "pay", "--secret", "ill\u2066", "--knows", "age\u202e"]
+    assert main(["microdata", "init", "t.csv", "-o", "s.toml", *roles]) == main(["explain", "s.toml"]) == 0
     assert main(["microdata", "solve", "s.toml", "--out", "m", "--no-attackers"]) == 0
     assert main(["microdata", "report", "m", "-o", "page.html", "--no-attackers"]) == 0
     assert _shows_all("".join(capsys.readouterr()))

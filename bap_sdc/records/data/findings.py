@@ -1,46 +1,47 @@
 """What a table shows at first sight, column by column, and what reading it must know.
 
 Seen are identifiers (every record has a cell of its own, or many cells and the name of one, or the numbers of people
-with several records each), survey weights (by their name), codes for missing cells, blanks around cells, decimal
-commas, dates written as text, and spellings of one level that differ only in case, in blanks or in a full stop. Each is
-said; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is proposed.
+with several records each), codes for missing cells, blanks around cells, decimal commas, dates written as text,
+spellings of one level that differ only in case, in blanks or in a full stop, and what `remarks` warns of. Each is said,
+with a role to think of; what a study can be told (`missing`, `strip`, `decimal`, `merge`, `bands`) is proposed.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from bap_lp.rational import Array, InputError
-from bap_sdc.records.data.bands import is_number, plain, rough, text_of
+from bap_sdc.records.data import remarks
+from bap_sdc.records.data.bands import is_number, plain, rough, text_of, width_of
 from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, key_of
 from bap_sdc.records.data.tables import check_names
 
-FEW = 12  # levels of a column that is proposed as it is
+DROP = "drop"
+FEW = 12  # levels that need no bands
 _BANDS = 4
 _SURE = 20  # records from which on a column without equal cells is an identifier, and levels of a repeated one
 _AGES = 150  # levels that a person's age or a count of small things does not have
 CODES = ("?", "??", "n/a", "N/A", "n.a.", "#N/A", "#N/A N/A", ".", "..", "-", "--", "null", "NULL", "nan", "missing")
-_WEIGHT = re.compile(r"(^|[_\W])(weights?|wgts?|wts?|fnlwgt|pweights?|hhwt|perwt)([_\W\d]|$)", re.IGNORECASE)
-_IDENTIFIER = re.compile(
-    r"(^|[_\W]|(?-i:(?<=[a-z])(?=I)))(id|(hh|case|resp)id|rownames?|uuid)([_\W\d]|$)", re.IGNORECASE
-)
 _DATE = re.compile(r"\s*(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*", re.ASCII)
+_CODED = "codes for missing cells? {0}: missing = [{0}] in its [columns] table makes them so"
+_SHOWN = 5
 _EDGES = " \t.,;:"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Found:
     """A column of a table: its kind, its cells, bands if it has many numbers, and what was seen.
 
-    kind: "numbers", "text", "mixed", "identifier", "weights" or "no levels". values: its first levels. count: how many
-    there are. missing: how many cells are missing. merges: spellings by the level that they seem to mean. named: its
-    name or its rows are those of an identifier, so it is used only if it is asked for.
+    kind: "numbers", "text", "mixed", "identifier" or "no levels". values: its first levels. count: how many there are.
+    missing: how many cells are missing. merges: spellings by the level that they seem to mean. role: the one to think
+    of. single: its name or its rows are those of an identifier that several records may have.
     """
 
     name: str
@@ -51,7 +52,8 @@ class Found:
     bands: tuple[str, ...] = ()
     merges: tuple[tuple[str, tuple[str, ...]], ...] = ()
     notes: tuple[str, ...] = ()
-    named: bool = False
+    role: str = DROP
+    single: bool = False
 
     @property
     def levels(self) -> int:
@@ -63,11 +65,6 @@ class Found:
     def possible(self) -> bool:
         """Whether a study can use it."""
         return self.kind in ("numbers", "text") and 2 <= self.levels <= MOST_LEVELS
-
-    @property
-    def usable(self) -> bool:
-        """Whether it is proposed of itself."""
-        return self.possible and not self.named and self.levels <= FEW + 1
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,23 @@ def look_at(frame: Any, source: str) -> Findings:
     codes = {text.strip() for cells in texts.values() for text in cells} & set(CODES)
     comma = any(_commas(cells) for cells in texts.values())
     reading = Reading(tuple(code for code in CODES if code in codes), strip, "," if comma else ".")
-    return Findings(tuple(_found(name, found, reading) for name, found in raw.items()), reading)
+    columns = [_found(name, found, reading) for name, found in raw.items()]
+    compared = [c.name for c in columns if not c.single and c.kind in ("numbers", "text", "mixed")]
+    tells = remarks.determined({name: found[0] for name in compared if (found := raw[name]) is not None})
+    return Findings(tuple(_telling(column, tells.get(column.name, ())) for column in columns), reading)
+
+
+def _telling(column: Found, others: Sequence[str]) -> Found:
+    """With a note on the columns that it determines."""
+    if not others:
+        return column
+    shown = ", ".join(map(quoted, others[:_SHOWN])) + (f" and {len(others) - _SHOWN} more" * (len(others) > _SHOWN))
+    return replace(column, notes=(f"determines {shown}: whoever knows it knows that too", *column.notes))
+
+
+def quoted(text: str) -> str:
+    """A TOML basic string: JSON's escapes are TOML's too, except for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _commas(texts: Sequence[str]) -> bool:
@@ -111,40 +124,49 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
     read = [reading.read(cell) for cell in cells]
     times = np.bincount(index, minlength=len(cells))
     missing = int(sum(count for count, value in zip(times, read, strict=True) if value is None))
-    numbers = [is_number(v) for v in read if v is not None]
-    numeric = bool(numbers) and all(numbers)
+    counted = [is_number(v) for v in read if v is not None]
+    numeric = bool(counted) and all(counted)
     first: dict[Any, Any] = {}
     for value in read:
         if value is not None:
             first.setdefault(key_of(value, True) if numeric else value, value)
     values, notes = list(first.values()), _said(cells, reading)
-    kind = "numbers" if numeric else "mixed" if any(numbers) else "text"
+    kind = "numbers" if numeric else "mixed" if any(counted) else "text"
     if kind == "text" and not all(isinstance(v, (str, bool)) or hasattr(v, "isoformat") for v in values):
         kind = "no levels"
         notes.append("its cells are not text, numbers, truth values or dates")
     whole = numeric and all(key.denominator == 1 for key in first)
     records = len(index) - missing
-    if records >= _SURE and len(values) == records and (whole or kind == "text"):
-        kind, said = "identifier", "every record has a cell of its own: an identifier, never to be published"
-        notes.append(said)
-    elif numeric and len(values) > 2 and _WEIGHT.search(name) and min(map(rough, values)) > 0:
-        kind = "weights"
-        notes.append("by its name a survey weight: weight = ... above makes it one")
+    if kind == "text" and records >= _SURE and len(values) == records:
+        kind = "identifier"
+        notes.append("every record has a cell of its own: an identifier, never to be published")
+    why = remarks.identifier_of(name) if kind in ("numbers", "text") and len(values) > FEW else None
+    if why:
+        notes.append(f"by its name {why}")
+    own = whole and kind == "numbers" and len(values) == records >= _SURE
+    rows = whole and kind == "numbers" and _numbers_people(read, index)
+    if own:
+        notes.append("every record has a number of its own: an identifier, or an amount")
+    elif rows and not why:
+        notes.append(f"{len(values)} numbers, each on few records: by its rows an identifier, or a time")
     bands: tuple[str, ...] = ()
     merges: dict[str, tuple[str, ...]] = {}
-    named = kind in ("numbers", "text") and len(values) > FEW and _IDENTIFIER.search(name) is not None
-    if named:
-        notes.append("by its name an identifier: proposed for nothing")
-    elif whole and kind == "numbers" and _numbers_people(read, index):
-        named = True
-        notes.append(f"{len(values)} numbers, each on few records: by its rows an identifier, or a time")
+    weight, codes = None, []
     if kind == "numbers":
         values.sort(key=rough)
-        if len(values) > FEW:
-            there = [k for k, v in enumerate(read) if v is not None]
-            bands = _quantiles(np.array([rough(read[k]) for k in there]), times[there], whole)
-            if not bands:
-                notes.append("its numbers cannot be banded at their quartiles")
+        there = [k for k, v in enumerate(read) if v is not None]
+        numbers: Array = np.array([rough(read[k]) for k in there])
+        if weight := remarks.weight_of_records(name, numbers, times[there]):
+            notes.append(f"by its {weight} perhaps a survey weight: weight = {quoted(name)} makes it one")
+        codes = [str(code) for code in remarks.codes_among(numbers.tolist())]
+    elif kind in ("mixed", "text"):
+        codes = [quoted(cell) for cell in remarks.codes_in_words([v for v in values if isinstance(v, str)])]
+    if codes:
+        notes.append(_CODED.format(", ".join(codes)))
+    if kind == "numbers" and len(values) > FEW:
+        bands = _quantiles(numbers, times[there], whole)
+        if not bands:
+            notes.append("its numbers cannot be banded at their quartiles")
     if kind == "mixed":
         notes.append("numbers and text: levels = [...] must name them all, or missing = [...] the text")
     if kind == "text" and len(values) <= MOST_LEVELS:
@@ -155,8 +177,32 @@ def _found(name: str, raw: tuple[Array, list[Any]] | None, reading: Reading) -> 
         notes.append("all its cells are equal: nothing can be learned from it")
     elif kind == "text" and len(values) - sum(map(len, merges.values())) > FEW:
         notes.append(f"{len(values)} levels of text: merge or levels can make them fewer")
+    role, words = _topic(name, values, kind, whole)
+    notes = [words, *notes] if words else notes  # the last one says why a column cannot be used
+    if why or ((own or rows) and not words):
+        role = f"{DROP}: it singles out records"
+    elif weight == "name" or (weight and not words):
+        role = "weight"
     shown = tuple(plain(v) if numeric else text_of(v) for v in values[:FEW])
-    return Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), named)
+    column = Found(name, kind, shown, len(values), missing, bands, tuple(merges.items()), tuple(notes), role,
+                   bool(why) or rows)  # fmt: skip
+    if column.possible or role == "weight":
+        return column
+    return replace(column, role=f"{DROP}: a study cannot use it as it is")
+
+
+def _topic(name: str, values: Sequence[Any], kind: str, whole: bool) -> tuple[str, str]:
+    """The role to think of, and why: by the name of the column, else by its cells."""
+    texts = [v for v in values if isinstance(v, str)]
+    if found := remarks.topic_of(name, texts if kind != "numbers" else ()):
+        return found
+    dates = all(hasattr(v, "isoformat") or (isinstance(v, str) and _DATE.fullmatch(v)) for v in values)
+    years = [rough(v) for v in values] if whole else remarks.years_of(values) if dates else []
+    if len(years) == len(values) and remarks.spans_births(years):
+        return remarks.KNOWN, "by its cells perhaps dates of birth: others may know them"
+    if width_of(values) in (4, 5) and len(values) > FEW:
+        return remarks.KNOWN, "by its cells perhaps postcodes: others may know them"
+    return "publish; or known, if somebody may have it without this file", ""
 
 
 def _numbers_people(read: Sequence[Any], index: Array) -> bool:

@@ -1,15 +1,15 @@
-"""A first study file for a table: what was seen in its columns, and proposals to start from, which run as they are.
+"""A first study file for a table: what was seen in its columns, and the roles that were given.
 
-Proposed are, in this order, unless they are given: a secret, the text or truth-value column with the fewest levels, or
-else the last column with few; two known columns, those with the fewest levels of the rest; up to four published
-columns. Columns with many numbers are banded at their quartiles; identifiers, weights and columns with many texts are
-left out.
+The role of a column is given or undecided; nothing that is seen decides it. Once all columns have a role the file is
+complete and runs as it is. Proposed are bands at the quartiles of columns with many numbers, one spelling for several,
+losses, and how the release is audited.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,85 +17,82 @@ import numpy as np
 
 from bap_lp.rational import InputError
 from bap_sdc.records.agents import Eve
-from bap_sdc.records.data.findings import FEW, Findings, Found, look_at
-from bap_sdc.records.optimum.risks import record_lam
+from bap_sdc.records.data.findings import DROP, FEW, Findings, Found, look_at, quoted
 from bap_sdc.records.study import Study
 
-_PUBLISHED, _KNOWN = 4, 2
-_DECISIONS, _FEWER = 2000, 128  # of a secret with two levels, whose parts are solved by pairs, and of others
-_DRAWS, _MODELLED = 20, 50  # draws; records of a model
+_DRAWS, _MODELLED = 20, 50  # draws; records from which on secrets are modelled
 _QUICK = 400_000  # types times squared decisions up to which lambda is found in a minute, with draws
 SEEN = "# Seen: "
 
 
+@dataclass(frozen=True)
+class Roles:
+    """The columns by the roles that were given, and those that have none; the secret and the weight may be missing."""
+
+    secret: Found | None
+    knows: tuple[Found, ...]
+    publish: tuple[Found, ...]
+    weight: Found | None
+    drop: tuple[Found, ...]
+    undecided: tuple[Found, ...]
+
+
 def proposal(
-    frame: Any, data: str, *, secret: str | None = None, knows: Sequence[str] | None = None,
-    publish: Sequence[str] | None = None,
+    frame: Any, data: str, *, secret: str | None = None, knows: Sequence[str] = (), publish: Sequence[str] = (),
+    weight: str | None = None, drop: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """A commented study file for a table.
+    """A commented study file for a table; a column without a role is undecided, and then no command reads the study.
 
     Args:
         frame: the records.
         data: the path of the table as the file should name it.
-        secret: the column that Eve wants; chosen if left out, as are the others.
+        secret: the column that Eve wants.
         knows: the columns that she has.
         publish: the columns to publish.
+        weight: the column of survey weights.
+        drop: the columns that are left out.
 
     Returns:
         TOML text.
 
     Raises:
-        InputError: the table has too few columns that a study could use, or one that is asked for cannot be used.
+        InputError: a column that is given cannot be used, or has two roles, or all have one and none is secret or
+            published.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"ill": ["no", "yes", "no"], "pay": [1, 2, 3], "sex": ["f", "m", "f"]})
-    >>> print(proposal(frame, "a.csv").splitlines()[2])
-    data = "a.csv"
+    >>> text = proposal(frame, "a.csv", secret="ill", knows=["sex"])
+    >>> import tomllib
+    >>> tomllib.loads(text)["undecided"]
+    ['pay']
     """
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     source = str(frame.attrs.get("source", data))
     seen = look_at(frame, source)
-    hers, known, published, price, study = _chosen(frame, seen, source, secret, knows, publish)
-    used = list(dict.fromkeys((*published, hers, *known)))
+    roles = _roles(seen, source, secret, knows, publish, weight, drop)
+    fitted = len(frame) >= _MODELLED and find_spec("sklearn") is not None
+    slow = None if roles.undecided else _slow(_study(frame, seen, roles, source), fitted)
+    decided = [c for c in seen.columns if c not in roles.undecided]
     lines = [
-        f"# A study of {len(frame)} records. Everything below is a proposal: decide yourself what is published,",
-        "# what is secret and what an adversary knows already. Columns that are not mentioned are dropped first.",
-        f"data = {_quoted(data)}",
+        f"# A study of {len(frame)} records.",
+        f"data = {quoted(data)}",
         *_reading(seen),
+        *([f"weight = {quoted(roles.weight.name)}  # counts records by their survey weight"] if roles.weight else []),
         "",
-        *(line for column in seen.columns for line in _comments(column)),
+        *(line for column in decided for line in _comments(column)),
+        *([""] if decided else []),
+        *_open(roles),
+        f"drop = [{_listed(roles.drop)}]  # columns that are left out",
         "",
-    ]
-    for column in published:
-        ordered = column.kind == "numbers"
-        lines += [
-            f"[publish.{_key(column.name)}]",
-            f'loss = "{"absolute" if ordered else "0-1"}"  # "0-1", "absolute", "squared", or a table',
-            "weight = 1",
-            "",
-        ]
-    lines += [
-        "[[eve]]",
-        'name = "neighbour"',
-        f"secret = {_quoted(hers.name)}",
-        f"knows = [{', '.join(_quoted(c.name) for c in known)}]  # columns she has already",
-        *([f"loss = {_square(hers.levels)}  # row: truth, column: guess"] if hers.levels <= FEW + 1 else []),
-        "weight = 1",
-        *_prior(study),
-    ]
-    for column in [c for c in seen.columns if c in used and _options(c)]:
-        lines.append(f"[columns.{_key(column.name)}]")
-        lines += [f"bands = [{', '.join(column.bands)}]"] if column.bands else []
-        merges = [f"{_quoted(level)} = [{', '.join(map(_quoted, cells))}]" for level, cells in column.merges]
-        lines += [f"merge = {{{', '.join(merges)}}}"] if merges else []
-        lines.append("")
-    lines += [
+        *_published(roles),
+        *_eve(roles, fitted, slow),
+        *_columns(seen, roles),
         "[audit]",
-        f"holdout = {_quoted('1/2') if len(frame) > 1 else 0}  # share of records kept for the audit; 0 for none",
+        *_audit(len(frame), fitted),
         "",
         "[alice]",
         'eve_gain = "2%"  # chooses lambda: no Eve is more than 2% better off than without a release',
-        f'# lambda = {price}  # or this instead: a number, "as is" or "calibrated"',
+        '# lambda = "calibrated"  # or this instead: a number, "as is" or "calibrated"',
         "",
         "# [release]",
         "# keep = []  # known columns to publish as they are: every Eve must know them",
@@ -106,100 +103,127 @@ def proposal(
     return "\n".join(lines) + "\n"
 
 
-def _prior(study: Study) -> list[str]:
-    """Eve knows draws of the true shares, unless this takes long, and the secret is modelled: this prior keeps its
-    promise (`benchmarks/priors.py`)."""
-    codes, secret = study.codes[~study.left_out], study.spies[0].secret
-    rest = [k for k in range(len(study.names)) if k != secret]
-    levels = len(np.unique(codes[:, secret]))
-    fits = bool(rest) and levels > 1 and len(codes) >= _MODELLED and find_spec("sklearn") is not None
-    types = len(np.unique(codes[:, rest], axis=0)) * levels if fits else len(study.prior.types)
-    slow = types * study.decisions**2 > _QUICK
-    words = "she also knows which of 20 draws of the true shares is true"
-    return [
-        f"{'# ' if slow else ''}informed = {_DRAWS}  # {words}{'; slow in a table of this size' if slow else ''}",
-        "",
-        "[prior]",
-        f'model = "{"conditional" if fits else "counts"}"  # or "independent", "loglinear", "counts", "held-out"',
-        "",
-    ]
+def _roles(
+    seen: Findings, source: str, secret: str | None, knows: Sequence[str], publish: Sequence[str],
+    weight: str | None, drop: Sequence[str],
+) -> Roles:  # fmt: skip
+    """The roles as they were given, if every column can have its own."""
+    one = {"--secret": [secret] if secret is not None else [], "--knows": knows, "--publish": publish}
+    used = {option: [_named(seen, name, option, source, True) for name in names] for option, names in one.items()}
+    hers = used["--secret"][0] if secret is not None else None
+    if hers in used["--knows"]:
+        raise InputError("--secret", secret, "is among the columns she knows already")
+    counts = None if weight is None else _named(seen, weight, "--weight", source, False)
+    taken = [*used["--secret"], *used["--knows"], *used["--publish"], *([counts] if counts else [])]
+    dropped = [_named(seen, name, "--drop", source, False) for name in drop]
+    if twice := next((c for c in dropped if c in taken), None):
+        raise InputError("--drop", twice.name, "has another role too")
+    left = [c for c in seen.columns if c not in (*taken, *dropped)]
+    for option in ("--secret", "--publish"):
+        if not left and not used[option]:
+            raise InputError(option, None, f"must be given, for all columns of {source} have another role")
+    return Roles(hers, tuple(used["--knows"]), tuple(used["--publish"]), counts, tuple(dropped), tuple(left))
 
 
-def _chosen(
-    frame: Any, seen: Findings, source: str, secret: str | None, knows: Sequence[str] | None,
-    publish: Sequence[str] | None,
-) -> tuple[Found, list[Found], list[Found], str, Study]:  # fmt: skip
-    """Secret, known and published columns and lambda such that the study can be solved, with fewer known columns if
-    need be; and the study."""
-    asked = {"--knows": knows or (), "--publish": publish or ()}
-    given = {option: [_named(seen, name, option, source) for name in names] for option, names in asked.items()}
-    usable = [c for c in seen.columns if c.usable]
-    taken = [*given["--knows"], *given["--publish"]]
-    free = [c for c in usable if c not in taken]
-    if secret is None and not free:
-        raise InputError(source, None, f"needs a column with 2 to {FEW} levels, or bands, that is free to be secret")
-    hers = _secret(free) if secret is None else _named(seen, secret, "--secret", source)
-    rest = [c for c in usable if c is not hers]
-    if not (rest or publish):
-        rule = f"needs at least two columns with 2 to {FEW} levels, or with numbers that can be banded"
-        raise InputError(source, None, rule)
-    ranked = sorted((c for c in rest if c not in given["--publish"]), key=lambda c: c.levels)
-    most = min(_KNOWN, len(ranked) - (publish is None)) if knows is None else 0
-    for count in range(max(most, 0), -1, -1):
-        known = ranked[:count] if knows is None else given["--knows"]
-        published = given["--publish"] if publish else _published([c for c in rest if c not in known] or rest, hers)
-        study = _study(frame, seen, hers, known, published, source)
-        if _calibrates(study):
-            return hers, known, published, '"calibrated"', study
-    return hers, known, published, "1", study
+def _named(seen: Findings, name: str, option: str, source: str, levels: bool) -> Found:
+    """The column of this name; if its levels count, a study must be able to use it."""
+    if name not in [c.name for c in seen.columns]:
+        raise InputError(option, name, f"is not a column of {source}")
+    column = seen[name]
+    if levels and not column.possible:
+        why = column.notes[-1] if column.notes else f"it has {column.levels} levels"
+        raise InputError(option, name, f"cannot be used as it is: {why}")
+    return column
 
 
-def _published(columns: Sequence[Found], hers: Found) -> list[Found]:
-    out: list[Found] = []
-    size, most = 1, _DECISIONS if hers.levels == 2 else _FEWER
-    for column in columns:
-        if len(out) < _PUBLISHED and (not out or size * column.levels <= most):
-            out.append(column)
-            size *= column.levels
-    return out
-
-
-def _calibrates(study: Study) -> bool:
-    """Whether the calibrated lambda of this study is defined."""
-    try:
-        record_lam(study.program, "calibrated")
-    except InputError:
-        return False
-    return True
-
-
-def _study(
-    frame: Any, seen: Findings, hers: Found, known: Sequence[Found], published: Sequence[Found], source: str
-) -> Study:
-    """The study with these columns; one that cannot be made is refused."""
-    used = list(dict.fromkeys((*published, hers, *known)))
+def _study(frame: Any, seen: Findings, roles: Roles, source: str) -> Study:
+    """The study with these roles, its prior the counts of the file, which need no time; what cannot be is refused."""
+    assert roles.secret is not None
+    used = [c for c in seen.columns if c in (*roles.publish, *roles.knows, roles.secret)]
     return Study(
-        frame[[c.name for c in seen.columns if c in used]],
-        {c.name: "0-1" for c in published},
-        [Eve(hers.name, [c.name for c in known])],
+        frame,
+        {c.name: "0-1" for c in roles.publish},
+        [Eve(roles.secret.name, [c.name for c in roles.knows])],
         columns={c.name: _options(c) for c in used if _options(c)},
-        holdout="1/2" if len(frame) > 1 else 0,
         missing=seen.reading.missing,
         strip=seen.reading.strip,
         decimal=seen.reading.decimal,
+        weight=roles.weight.name if roles.weight else None,
         source=source,
     )
 
 
-def _named(seen: Findings, name: str, option: str, source: str) -> Found:
-    """The column of this name, if a study can use it."""
-    if name not in [c.name for c in seen.columns]:
-        raise InputError(option, name, f"is not a column of {source}")
-    column = seen[name]
-    if not column.possible:
-        why = column.notes[-1] if column.notes else f"it has {column.levels} levels"
-        raise InputError(option, name, f"cannot be used as it is: {why}")
-    return column
+def _slow(study: Study, fitted: bool) -> bool:
+    """Whether an Eve who knows draws would take long."""
+    secret = study.spies[0].secret
+    rest = [k for k in range(len(study.names)) if k != secret]
+    types = len(np.unique(study.codes[:, rest], axis=0)) * study.levels[secret] if fitted else len(study.prior.types)
+    return types * study.decisions**2 > _QUICK
+
+
+def _open(roles: Roles) -> list[str]:
+    """The columns without a role, each with what was seen in it."""
+    if not roles.undecided:
+        return []
+    out = [
+        "# Decide the role of every column. To publish it, write [publish.NAME] below; name what an adversary wants",
+        "# as the secret of an [[eve]], and what she has already in her knows; weight = NAME above is for survey",
+        "# weights; list what you leave out in drop. No command reads this study until `undecided` is empty.",
+        "undecided = [",
+    ]
+    for column in roles.undecided:
+        out += [f"    {line}" for line in (*_comments(column), f"# Think of: {column.role}")]
+        out += [f"    {quoted(column.name)},", ""]
+    return [*out[:-1], "]"]
+
+
+def _published(roles: Roles) -> list[str]:
+    losses = '# "0-1", "absolute", "squared", or a table'
+    out: list[str] = []
+    for column in roles.publish:
+        loss = "absolute" if column.kind == "numbers" else "0-1"
+        out += [f"[publish.{_key(column.name)}]", f'loss = "{loss}"  {losses}', "weight = 1", ""]
+    return out or ["# [publish.NAME]", f'# loss = "0-1"  {losses}', "# weight = 1", ""]
+
+
+def _eve(roles: Roles, fitted: bool, slow: bool | None) -> list[str]:
+    """Eve knows draws of the true shares, unless this takes long, or counts are weighted: so the promise is kept
+    (`benchmarks/priors.py`). slow is None if it cannot be said yet."""
+    hers = roles.secret
+    words = f"she also knows which of {_DRAWS} draws of the true shares is true"
+    words += "; slow in a table of this size" if slow else "; leave it out if it takes long" if slow is None else ""
+    without = slow or (roles.weight is not None and not fitted)
+    lines = [
+        "[[eve]]",
+        'name = "neighbour"',
+        f"secret = {quoted(hers.name if hers else 'NAME')}",
+        f"knows = [{_listed(roles.knows)}]  # columns she has already",
+        *([f"loss = {_square(hers.levels)}  # row: truth, column: guess"] if hers and hers.levels <= FEW + 1 else []),
+        "weight = 1",
+        f"{'# ' if without and hers else ''}informed = {_DRAWS}  # {words}",
+    ]
+    return [*(lines if hers else [f"# {line}" for line in lines]), ""]
+
+
+def _columns(seen: Findings, roles: Roles) -> list[str]:
+    """Bands and merged spellings, of all columns that may be used."""
+    out = []
+    out_of = {*roles.drop, *(c for c in roles.undecided if c.role.startswith(DROP) or not c.possible)}
+    for column in [c for c in seen.columns if c not in out_of and c is not roles.weight and _options(c)]:
+        out.append(f"[columns.{_key(column.name)}]")
+        out += [f"bands = [{', '.join(column.bands)}]"] if column.bands else []
+        merges = [f"{quoted(level)} = [{', '.join(map(quoted, cells))}]" for level, cells in column.merges]
+        out += [f"merge = {{{', '.join(merges)}}}"] if merges else []
+        out.append("")
+    return out
+
+
+def _audit(records: int, fitted: bool) -> list[str]:
+    """Half of the records, if their secrets can be modelled from the others; else the shares are the counts of all."""
+    if fitted:
+        return ['holdout = "1/2"  # share of records kept for the audit; the others fit a model of the secrets']
+    why = f"fewer than {_MODELLED} records" if records < _MODELLED else "scikit-learn is not installed"
+    return [f"holdout = 0  # none is kept for the audit, because the secrets cannot be modelled: {why}"]
 
 
 def _options(column: Found) -> dict[str, Any]:
@@ -209,26 +233,15 @@ def _options(column: Found) -> dict[str, Any]:
     return {"merge": {level: list(cells) for level, cells in column.merges}} if column.merges else {}
 
 
-def _secret(usable: Sequence[Found]) -> Found:
-    texts = [c for c in usable if c.kind == "text"]
-    two = [c for c in usable if c.levels == 2]
-    pool = [c for c in two if c in texts] or two or texts or list(usable)
-    return min(reversed(pool), key=lambda c: c.levels)
-
-
 def _reading(seen: Findings) -> list[str]:
     """The keys of the file that say how cells are read."""
     reading, lines = seen.reading, []
     if reading.missing:
-        lines.append(
-            f"missing = [{', '.join(map(_quoted, reading.missing))}]  # these cells are taken for missing ones"
-        )
+        lines.append(f"missing = [{', '.join(map(quoted, reading.missing))}]  # these cells are taken for missing ones")
     if reading.strip:
         lines.append("strip = true  # blanks around cells are left out")
     if reading.decimal == ",":
         lines.append('decimal = ","')
-    lines += [f"# weight = {_quoted(c.name)}  # counts records by their survey weight" for c in seen.columns
-              if c.kind == "weights"]  # fmt: skip
     return lines
 
 
@@ -237,21 +250,18 @@ def _square(size: int) -> str:
 
 
 def _comments(column: Found) -> list[str]:
-    shown = ", ".join(_quoted(v[:60]) for v in column.values[:8]) + (", ..." if column.count > 8 else "")
-    words = f"# {_quoted(column.name)}: {column.kind}, {column.count} different"
+    shown = ", ".join(quoted(v[:60]) for v in column.values[:8]) + (", ..." if column.count > 8 else "")
+    words = f"# {quoted(column.name)}: {column.kind}, {column.count} different"
     if column.missing:
         words += f", {column.missing} missing (a level of its own, the last)"
     if column.kind in ("numbers", "text", "mixed"):
         words += f": {shown}"
-    if column.kind in ("numbers", "text") and not column.usable and not column.named:
-        words += "; too many or too few levels to propose"
-    return [words, *(f"{SEEN}{_quoted(column.name)}: {note}" for note in column.notes)]
+    return [words, *(f"{SEEN}{quoted(column.name)}: {note}" for note in column.notes)]
 
 
-def _quoted(text: str) -> str:
-    """A TOML basic string: JSON's escapes are TOML's too, except for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+def _listed(columns: Sequence[Found]) -> str:
+    return ", ".join(quoted(column.name) for column in columns)
 
 
 def _key(name: str) -> str:
-    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _quoted(name)
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else quoted(name)

@@ -40,6 +40,7 @@ def survey(n: int = 90, seed: int = 0) -> pd.DataFrame:
             "age": generator.integers(18, 70, n),
             "educ": generator.integers(1, 3, n),
             "children": generator.integers(0, 3, n),
+            **dict.fromkeys(("yrs_married", "occupation", "occupation_husb", "affairs"), 1),
             "rate_marriage": np.clip(generator.integers(1, 5, n) - affair, 1, 4),
             "religious": generator.integers(1, 4, n),
             "affair": np.where(affair, "yes", "no"),

@@ -227,18 +227,16 @@ def _twofold_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any
 
 
 def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
-    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
+    """Value, bound and gap as a result states them; floats are rounded outwards, so that they stay true.
 
-    rounded: the value is itself rounded up. Then floats are stated, as far as they reach, the value from above and the
-    bound from below.
+    The value is stated from above and the bound from below, as far as floats reach, and the gap is their difference.
+    rounded: the value is itself rounded up. Then floats are stated even if the numbers are exact.
     """
-    if rounded and abs(value) < _HUGE:
-        above = float_above(value)
-        if abs(bound) < _HUGE:
-            return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
-        value = EXACT.number(above)
+    if rounded or not exact:
+        ends = (value, float_above), (bound, float_below)
+        value, bound = (EXACT.number(outwards(v)) if abs(v) < _HUGE else v for v, outwards in ends)
     gap = value - bound if value > bound else EXACT.zero
-    if exact:
+    if exact and not (rounded and max(abs(value), abs(bound)) < _HUGE):
         return public(value), public(bound), public(gap)
     return nearest(value), nearest(bound), float_above(gap) if gap < _HUGE else math.inf
 

@@ -177,7 +177,7 @@ def _judged(certificate: Certificate, ends: _Ends, most: Any) -> Verdict:
     else:
         spread = sum(_spread(p, lam) for p, lam in zip(ends.problems, certificate.lams, strict=True))
     bracketed = certificate.kind == "priors" or bool(certificate.splits or certificate.reports)
-    near = (not exact or bracketed) and bool(gap <= NEAR * spread)
+    near = (not exact or bracketed) and nearest(value - bound) <= NEAR * spread
     reason = f"{what}{shown(value, not exact)} is within {nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 

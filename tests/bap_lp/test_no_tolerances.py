@@ -182,7 +182,7 @@ def test_weights_multiply_losses_without_rounding() -> None:
     assert problem.exactly.B[0, 0] < problem.exactly.B[0, 1]
     best = solve(problem, 0.0)
     assert best.mechanism.signals == ("0",)
-    assert best.certificate.gap == 0
+    assert 0 < best.certificate.gap <= math.ulp(best.value)
 
 
 def test_the_joint_eve_of_equal_weights_has_losses_that_were_not_multiplied() -> None:
@@ -237,7 +237,7 @@ def test_bob_decides_what_the_signals_of_a_float_optimum_say() -> None:
     found = solve(problem, 1.0, conditions={"max_leakage": 1.1})
     bob, eve = exact_risks(problem, found.mechanism)
     assert abs(found.risks.bob - bob) <= found.risks.bob_error
-    assert found.value == float(bob - eve)
+    assert found.value == float_above(EXACT.number(bob - eve))
 
 
 def test_risks_are_those_of_agents_who_decide_for_themselves() -> None:
@@ -260,7 +260,7 @@ def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> N
     problem = Problem(masses / masses.sum(), table(draw, 4, 5, "ties"), table(draw, 4, 2, "ties"))
     for asked in ({}, {"max_leakage": 1.7}):
         found = solve(problem, 0.001, conditions={"max_signals": 2, **asked})
-        assert found.gap <= 1e-9 * float(problem.arrays.spread(0.001))
+        assert found.gap <= 1e-9 * float(problem.arrays.spread(0.001)) + math.ulp(found.value)
 
 
 def test_a_float_certificate_is_made_of_fractions_and_its_channel_of_floats() -> None:

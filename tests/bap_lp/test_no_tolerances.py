@@ -29,6 +29,7 @@ from bap_lp import (
     tiers,
     verify,
 )
+from bap_lp.rational import EXACT, float_above
 
 UNITS = {"beside 1e9": (1e9, 1.0), "beside 1e15": (1e15, 1.0), "beside 1e3": (1e3, 1e-6), "tiny": (0.0, 1e-9)}
 
@@ -238,6 +239,35 @@ def test_bob_decides_what_the_signals_of_a_float_optimum_say() -> None:
     bob, eve = exact_risks(problem, found.mechanism)
     assert abs(found.risks.bob - bob) <= found.risks.bob_error
     assert found.value == float_above(EXACT.number(bob - eve))
+
+
+@pytest.mark.parametrize("formulation", ["compact", "paper"])
+def test_no_published_mechanism_is_below_its_bound(formulation: str) -> None:
+    draw = random.Random(17)
+    for _ in range(200):
+        N = draw.randint(2, 6)
+        problem = Problem(distribution(draw, N, 0.1), table(draw, N, 3, "plain"), table(draw, N, 2, "plain"))
+        found = solve(problem, draw.random(), formulation=formulation)
+        bob, eve = exact_risks(problem, found.mechanism)
+        assert F(found.bound) <= bob - F(found.lam) * eve <= F(found.value)
+        assert F(found.gap) >= F(found.value) - F(found.bound)
+        assert verify(problem, found.certificate).value == found.certificate.value
+
+
+@pytest.mark.parametrize(
+    "given", [{"exp_epsilon": 2.0}, {"max_signals": 2}, {"max_bob_risk": 0.4}, {"max_leakage": 1.5}]
+)
+def test_no_mechanism_under_conditions_is_below_its_bound(given: dict[str, Any]) -> None:
+    draw = random.Random(5)
+    for _ in range(12):
+        problem = Problem(distribution(draw, 3, 0.1), table(draw, 3, 3, "plain"), table(draw, 3, 2, "plain"))
+        try:
+            found = solve(problem, draw.random(), conditions=given)
+        except InputError:
+            continue
+        bob, eve = exact_risks(problem, found.mechanism)
+        assert F(found.bound) <= bob - F(found.lam) * eve <= F(found.value)
+        assert F(found.gap) >= F(found.value) - F(found.bound)
 
 
 def test_risks_are_those_of_agents_who_decide_for_themselves() -> None:

@@ -20,7 +20,6 @@ from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.tiny import JointOptimum
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
-from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -31,9 +30,9 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, settled
+from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
-from bap_lp.rational import Array, InputError, is_exact, public
+from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
 _LOG = logging.getLogger(__name__)
@@ -195,7 +194,14 @@ def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: Joi
     mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
     pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
     found, _ = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
-    risks = risks_of(problem, mechanism)
-    if problem.exact and risks.alice(found.lam) != found.value:
-        raise ArithmeticError(f"the exact optimum does not verify: value {risks.alice(found.lam)}, not {found.value}")
-    return found
+    exactly = problem.exactly.arrays
+    rho = exactly.p[:, None] * EXACT.array(finer)
+    told = exactly.told_risk(rho, np.repeat(np.arange(arrays.B.shape[1]), len(replies)))
+    value = told - EXACT.number(price) * exactly.eve_risk(rho)
+    if problem.exact:
+        if value != EXACT.number(found.value):
+            raise ArithmeticError(f"the exact optimum does not verify: value {value}, not {found.value}")
+        return found
+    # by rounding the signals may tell Eve more than the pooled ones of the proof
+    value, _, gap = reported(value, EXACT.number(found.bound), False)
+    return replace(found, value=value, gap=gap, certificate=replace(found.certificate, gap=gap))

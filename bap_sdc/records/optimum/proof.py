@@ -108,8 +108,9 @@ def verify_records(found: RecordOptimum) -> Verdict:
     if gap == 0:
         words = f"R_A = {shown(value, not exact)} is optimal: rho attains it and u proves that no release goes below"
         return Verdict(True, words, told, low, gap, True)
-    words, spread = f"R_A = {shown(value, not exact)} is within {float(gap):.2g} of optimal", float(spread_of(program, lam))
-    return Verdict(True, words, told, low, gap, not exact and nearest(value - bound) <= NEAR * spread)
+    words = f"R_A = {shown(value, not exact)} is within {float(gap):.2g} of optimal"
+    near = not exact and nearest(value - bound) <= NEAR * float(spread_of(program, lam))
+    return Verdict(True, words, told, low, gap, near)
 
 
 def spread_of(program: RecordProgram, lam: Any) -> Any:

@@ -464,7 +464,7 @@ class Game:
 # ---- bundles: what a certificate proves of a mechanism
 
 PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", "splits", *PRIORS]
 
 
 def kind_of(problem):
@@ -506,10 +506,12 @@ def proved(problem, mechanism, document, allow):
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
     floats, one, over = document["numbers"] == "floats", kind in ("release", "priors"), kind == "priors"
     need(over or not {*PRIORS} & {*document}, "there is no set of priors")
+    need(all(document.get(key, True) for key in OPTIONAL), "what is empty is left out")
+    need(kind == "release" or not {"reports", "splits"} & {*document}, "agents need tables of losses")
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
     read, splits = rounded if floats else F, many(document.get("splits", []))
     reports = [proof_table(v) for v in many(document.get("reports", []))]
-    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
+    games = [Game(part, read, shape[1], splits, reports) for part in parts]
     conditions, asked, game = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts], [], games[0]
     supposed = conditions[0] if one else conditions if any(conditions) else {}
     need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
@@ -542,7 +544,7 @@ def proved(problem, mechanism, document, allow):
     need(not floats or able, "the problem is exact and the certificate in floats")
     need(shape == (game.N, program.signals), "the channel of the certificate has another shape")
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
-    need(cases or "cases" not in document, "there are no cases")
+    need(not cases or (one and release.few), "cases need determinism or a limit on signals")
 
     plain = kind == "release" and release.free and not (game.reporting or game.scores)
     finer = plain and not {*mechanism["signals"]} <= {*names}  # signals may also name what the Eves decide
@@ -557,7 +559,6 @@ def proved(problem, mechanism, document, allow):
         found = worst if attained else value
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
         most_over(game, priors, lams[0], channel, rows[0], found)
-    need(kind == "release" or not (game.scores or game.more), "reports among several problems or priors")
     logs = one and any(a.kind == "log" and (a.law or lams[0] > 0) for a in game.bobs + game.eves)
     top = rounded_up(found) if floats or logs else found
     need(top == value, f"R_A is {shown(found)}, not {shown(value)}")
@@ -1326,6 +1327,7 @@ def over_priors(release, lam, table, document):
     if "witness" in document:
         (count, width), more = proof_table(document["witness"])
         need(all(v > 0 for v in more.values()), "the witness has negative numbers")
+        need(count, "the witness is empty")
         witness = dense((count, width), more)
     fits = {"polytope": not count or width == len(priors.A), "wasserstein": (count, width) == (K * wide, wide)}
     need(fits.get(priors.kind, "witness" not in document), "the witness does not fit")

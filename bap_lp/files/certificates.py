@@ -20,6 +20,7 @@ listed          then: priors of the set, a row each, the worst one of the channe
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
                 polytope: multipliers of its rows, which prove largest sums over it
 conflict, attainable   in a conflict, for the reader
+A key that is empty, or that a proof of this kind does not use, is refused.
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
 
@@ -68,6 +69,7 @@ _PROPERTIES: dict[str, Any] = {
     "witness": {},
     **_TABLES,
 }
+_LEFT_OUT = ("weights_of_tiers", "conditions", "cases", "reports", "splits", "witness")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -117,15 +119,20 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             raise InputError("lambda", None, "must be a list, one number per problem")
         lams = tuple(stated_number(v, "lambda", exact) for v in given)
         shares = tuple(stated_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
+        for key in _LEFT_OUT:
+            if key in document and not document[key]:
+                raise InputError(key, None, "must be left out where it is empty")
         if bool(shares) != (document["kind"] == "tiers") and not (several and document["kind"] == "conflict"):
             raise InputError("weights_of_tiers", None, "belongs to tiers, one number each")
+        if "conflict" in document and document["kind"] != "conflict":
+            raise InputError("conflict", None, "belongs to a certificate of that kind")
         channel = None
         if document["kind"] != "conflict":
             if "channel" not in document:
                 raise InputError("channel", None, "is missing")
             channel = read_proof_table(document["channel"], "channel", 2)
-        asked: Any = document.get("conditions") or ([] if several else {})
-        if isinstance(asked, list) != several or (asked and several and len(asked) != len(lams)):
+        asked: Any = document.get("conditions", [] if several else {})
+        if isinstance(asked, list) != several or (asked and several and not (any(asked) and len(asked) == len(lams))):
             raise InputError("conditions", None, "must be a list for scenarios and tiers, a table each, or one table")
         over = document["kind"] == "priors"
         for key, needed in (("priors", over), ("listed", over), ("witness", over and "witness" in document)):

@@ -74,7 +74,13 @@ def _inside(credal: Credal, listed: Array, witness: Array | None) -> Credal:
     if witness is None or rows == 0:
         if witness is not None or rows:
             raise NoProof("the certificate lacks how mass is moved, or has it where it is not needed")
-    elif witness.ndim != 2 or witness.shape[1] != width or rows not in (None, len(witness)) or (witness < 0).any():
+    elif (
+        witness.ndim != 2
+        or not len(witness)
+        or witness.shape[1] != width
+        or rows not in (None, len(witness))
+        or (witness < 0).any()
+    ):
         raise NoProof("the moves or multipliers of the certificate do not fit the set")
     for k, p in enumerate(listed):
         if (p < 0).any() or p.sum() != 1:

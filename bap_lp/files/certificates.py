@@ -19,7 +19,7 @@ priors          in a proof over a set of priors: the set, as in a problem file
 listed          then: priors of the set, a row each, the worst one of the channel first
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
                 polytope: multipliers of its rows, which prove largest sums over it
-conflict, attainable   in a conflict, for the reader
+conflict        in a conflict, for the reader: the labels of the conditions that cannot hold together
 A key that is empty, or that a proof of this kind does not use, is refused.
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
@@ -62,7 +62,6 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "reports": _LIST,
     "conflict": {},
-    "attainable": {},
     "splits": {"type": "array", "items": {"type": "string"}},
     "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     "listed": {},
@@ -248,8 +247,7 @@ def _case_document(case: Case) -> dict[str, Any]:
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:
     assert error.proof is not None
-    reader = {"conflict": list(error.conflict), "attainable": {k: text(v) for k, v in error.attainable.items()}}
-    return certificate_document(error.proof) | reader
+    return certificate_document(error.proof) | {"conflict": list(error.conflict)}
 
 
 @checked

@@ -7,9 +7,9 @@ no tolerances: a problem in floats is read as the fractions its floats are, and 
 
 Both ends without conditions are computed here, and all others in `checking`; `reported` says how results state them.
 
-Conditions that no mechanism meets are refused with what is in conflict, what could be reached, and the proof. With cost
-and prices zero the bound of the program lies below zero for every channel that meets the conditions. If it is positive,
-there is no such channel. The proof is a certificate of kind "conflict", which `verify` checks.
+Conditions that no mechanism meets are refused with what is in conflict, and the proof. With cost and prices zero the
+bound of the program lies below zero for every channel that meets the conditions. If it is positive, there is no such
+channel. The proof is a certificate of kind "conflict", which `verify` checks.
 """
 
 from __future__ import annotations
@@ -255,7 +255,6 @@ def nearest(value: Any) -> float:
 class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
-    `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
     `proof` has the multipliers that prove the conflict; it is None in the rare cases where the multipliers found in
     floats do not prove it.
 
@@ -280,7 +279,3 @@ class ConflictError(InputError):
 
     conflict: tuple[str, ...] = ()
     proof: Certificate | None = None
-
-    @property
-    def attainable(self) -> dict[str, Any]:
-        return dict(self.__dict__.get("nearest", {}))

@@ -23,13 +23,17 @@ def solution_document(
     solution: Solution, evaluation: Evaluation, costs: Sequence[ConditionCost] = ()
 ) -> dict[str, Any]:
     """What `bap solve --json` prints; under conditions also what they cost and the shadow prices of their numbers."""
+    risks = _risks(solution.risks, solution.lam)
+    if solution.priors is None:  # in floats R_A is the value, rounded up, and not the difference of two rounded risks
+        risks["alice"] = text(solution.value)
     return (
         _conditions(solution, costs)
         | _priors(solution)
         | {
             "exact": solution.exact,
             "lambda": text(solution.lam),
-            "risks": _risks(solution.risks, solution.lam),
+            "risks": risks,
+            "value": text(solution.value),
             "bound": text(solution.bound),
             "gap": text(solution.gap),
             **_information(evaluation),
@@ -46,8 +50,7 @@ def _priors(solution: Solution) -> dict[str, Any]:
     if solution.priors is None or solution.worst_prior is None:
         return {}
     worst = dict(zip(solution.problem.states, map(text, solution.worst_prior.tolist()), strict=True))
-    ends = {"value": text(solution.value), "attained": solution.attained}
-    return {"priors": solution.priors.document(), "worst_prior": worst} | ends
+    return {"priors": solution.priors.document(), "worst_prior": worst, "attained": solution.attained}
 
 
 def _conditions(solution: Solution, each: Sequence[ConditionCost]) -> dict[str, Any]:

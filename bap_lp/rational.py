@@ -246,6 +246,20 @@ def float_above(value: fmpq) -> float:
     return 0.0 - float_below(-value)
 
 
+def simplest(low: fmpq, high: fmpq) -> fmpq:
+    """The fraction with the least denominator from low to high, by the Stern-Brocot tree."""
+    if low < 0 < high or low == 0:
+        return fmpq(0)
+    if high < 0:
+        return -simplest(-high, -low)
+    whole = low.p // low.q
+    if whole == low:
+        return fmpq(whole)
+    if whole + 1 <= high:
+        return fmpq(whole + 1)
+    return whole + 1 / simplest(1 / (high - whole), 1 / (low - whole))
+
+
 def tree_sum(values: Array) -> Any:
     """The sum over the first axis, added in a balanced tree.
 

@@ -215,6 +215,12 @@ def rounded_up(v):
     return F(near if F(near) >= v else math.nextafter(near, math.inf))
 
 
+def outwards(value, bound):
+    """A value and a bound as floats state them, from above and from below, and their difference."""
+    value, bound = rounded_up(value), -rounded_up(-bound)
+    return value, bound, rounded_up(value - bound)
+
+
 def total(values):
     """A sum in a balanced tree: few additions are of long fractions."""
     values = list(values) or [F(0)]
@@ -458,7 +464,7 @@ class Game:
 # ---- bundles: what a certificate proves of a mechanism
 
 PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "conflict", "attainable", "reports", "splits", *PRIORS]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", "splits", *PRIORS]
 
 
 def kind_of(problem):
@@ -500,10 +506,12 @@ def proved(problem, mechanism, document, allow):
     need(document["kind"] == kind and document["numbers"] in ("exact", "floats"), f"it is not about {kind}")
     floats, one, over = document["numbers"] == "floats", kind in ("release", "priors"), kind == "priors"
     need(over or not {*PRIORS} & {*document}, "there is no set of priors")
+    need(all(document.get(key, True) for key in OPTIONAL), "what is empty is left out")
+    need(kind == "release" or not {"reports", "splits"} & {*document}, "agents need tables of losses")
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
     read, splits = rounded if floats else F, many(document.get("splits", []))
     reports = [proof_table(v) for v in many(document.get("reports", []))]
-    games = [Game(part, read, shape[1], splits if kind == "release" else (), reports) for part in parts]
+    games = [Game(part, read, shape[1], splits, reports) for part in parts]
     conditions, asked, game = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts], [], games[0]
     supposed = conditions[0] if one else conditions if any(conditions) else {}
     need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
@@ -536,7 +544,7 @@ def proved(problem, mechanism, document, allow):
     need(not floats or able, "the problem is exact and the certificate in floats")
     need(shape == (game.N, program.signals), "the channel of the certificate has another shape")
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
-    need(cases or "cases" not in document, "there are no cases")
+    need(not cases or (one and release.few), "cases need determinism or a limit on signals")
 
     plain = kind == "release" and release.free and not (game.reporting or game.scores)
     finer = plain and not {*mechanism["signals"]} <= {*names}  # signals may also name what the Eves decide
@@ -547,20 +555,20 @@ def proved(problem, mechanism, document, allow):
     found = program.value(channel) + (excess(game, channel) if game.reporting else 0)
     if over:  # the first listed prior attains the value, or the value is an upper end
         worst = game.free_program(release.S, lams[0], rows[0]).value(channel)
-        attained = read(worst) == value
+        attained = (rounded_up(worst) if floats else worst) == value
         found = worst if attained else value
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
         most_over(game, priors, lams[0], channel, rows[0], found)
-    need(kind == "release" or not (game.scores or game.more), "reports among several problems or priors")
     logs = one and any(a.kind == "log" and (a.law or lams[0] > 0) for a in game.bobs + game.eves)
-    need((rounded_up if logs else read)(found) == value, f"R_A is {shown(found)}, not {shown(value)}")
+    top = rounded_up(found) if floats or logs else found
+    need(top == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - game.added
     if one and bound < found and release.few and (cases or program.pure):
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, found, bound))
     if finer:
         split = game.free_program(told, lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
-    beyond = rounded_up(value - bound) if logs else found - bound
+    beyond = outwards(found, bound)[2] if floats or logs else found - bound
     need(beyond <= gap, f"R_A is {shown(found)}, the proof only shows {shown(bound)}")
     what = {"release": "R_A =", "priors": f"over all priors of the set R_A {'=' if attained else '<='}",
             "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
@@ -1319,6 +1327,7 @@ def over_priors(release, lam, table, document):
     if "witness" in document:
         (count, width), more = proof_table(document["witness"])
         need(all(v > 0 for v in more.values()), "the witness has negative numbers")
+        need(count, "the witness is empty")
         witness = dense((count, width), more)
     fits = {"polytope": not count or width == len(priors.A), "wasserstein": (count, width) == (K * wide, wide)}
     need(fits.get(priors.kind, "witness" not in document), "the witness does not fit")
@@ -1778,8 +1787,9 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     eve = total(e.weight * r for e, r in zip(records.spies, risks))
     value, bound = StudyRules(study, records, certificate, lam, bob, risks).ends(certificate, bob - lam * eve)
     need(bound <= value, "the bound is above the value")
-    ends = {"lambda": lam, "value": value, "bound": bound, "gap": (rounded_up if floats else F)(value - bound)}
-    same = all(proof_number(certificate[k]) == records.read(v) for k, v in ends.items())
+    told = outwards(value, bound) if floats else (value, bound, value - bound)
+    ends = {"lambda": records.read(lam), **dict(zip(("value", "bound", "gap"), told))}
+    same = all(proof_number(certificate[k]) == v for k, v in ends.items())
     need(same, "the certificate states other numbers")
     within = f"within {shown(value - bound)} of " if value > bound else ""
     said = f"R_A = {shown(value) if floats else value} is {within}optimal" + " under the conditions" * bool(conditions)
@@ -1788,8 +1798,8 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
     claims = {
         "model": prior["model"], "smoothing": prior["smoothing"], "toward": prior["toward"], "exact": not floats,
         "types": len(records.types), "decisions": records.decisions, "records": sum(n for _, n in records.counts),
-        "lambda": like(lam), "risks": {"bob": like(bob), "eve": like(eve), "alice": like(value)},
-        "components": len(certificate["parts"]), "bound": like(bound), "gap": like(ends["gap"]),
+        "lambda": like(lam), "risks": {"bob": like(bob), "eve": like(eve), "alice": like(told[0])},
+        "components": len(certificate["parts"]), "bound": like(told[1]), "gap": like(told[2]),
         "columns": [{"name": b.own["column"], "risk": like(read(c) / w), "weight": b.own["weight"], "changed": like(v)}
                     for b, c, v, w in zip(records.bobs, columns, changed, weights)],
         "eves": [{"name": e.own["name"], "secret": records.names[e.secret], "weight": e.own["weight"],

@@ -19,7 +19,8 @@ priors          in a proof over a set of priors: the set, as in a problem file
 listed          then: priors of the set, a row each, the worst one of the channel first
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
                 polytope: multipliers of its rows, which prove largest sums over it
-conflict, attainable   in a conflict, for the reader
+conflict        in a conflict, for the reader: the labels of the conditions that cannot hold together
+A key that is empty, or that a proof of this kind does not use, is refused.
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
 """
 
@@ -61,13 +62,13 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "reports": _LIST,
     "conflict": {},
-    "attainable": {},
     "splits": {"type": "array", "items": {"type": "string"}},
     "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     "listed": {},
     "witness": {},
     **_TABLES,
 }
+_LEFT_OUT = ("weights_of_tiers", "conditions", "cases", "reports", "splits", "witness")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -117,15 +118,20 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             raise InputError("lambda", None, "must be a list, one number per problem")
         lams = tuple(stated_number(v, "lambda", exact) for v in given)
         shares = tuple(stated_number(v, "weights_of_tiers", exact) for v in document.get("weights_of_tiers", []))
+        for key in _LEFT_OUT:
+            if key in document and not document[key]:
+                raise InputError(key, None, "must be left out where it is empty")
         if bool(shares) != (document["kind"] == "tiers") and not (several and document["kind"] == "conflict"):
             raise InputError("weights_of_tiers", None, "belongs to tiers, one number each")
+        if "conflict" in document and document["kind"] != "conflict":
+            raise InputError("conflict", None, "belongs to a certificate of that kind")
         channel = None
         if document["kind"] != "conflict":
             if "channel" not in document:
                 raise InputError("channel", None, "is missing")
             channel = read_proof_table(document["channel"], "channel", 2)
-        asked: Any = document.get("conditions") or ([] if several else {})
-        if isinstance(asked, list) != several or (asked and several and len(asked) != len(lams)):
+        asked: Any = document.get("conditions", [] if several else {})
+        if isinstance(asked, list) != several or (asked and several and not (any(asked) and len(asked) == len(lams))):
             raise InputError("conditions", None, "must be a list for scenarios and tiers, a table each, or one table")
         over = document["kind"] == "priors"
         for key, needed in (("priors", over), ("listed", over), ("witness", over and "witness" in document)):
@@ -241,8 +247,7 @@ def _case_document(case: Case) -> dict[str, Any]:
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:
     assert error.proof is not None
-    reader = {"conflict": list(error.conflict), "attainable": {k: text(v) for k, v in error.attainable.items()}}
-    return certificate_document(error.proof) | reader
+    return certificate_document(error.proof) | {"conflict": list(error.conflict)}
 
 
 @checked

@@ -11,19 +11,18 @@ as one observer with losses p(x) E(x,j), whose price is lam.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from bap_lp.model.display import clean, fraction
 from bap_lp.model.problem import Problem
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import all_exact, plain
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals, Signals
+from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array
 
 LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read where numbers are floats
@@ -35,19 +34,12 @@ def limit(value: Any, looser: int, problem: Problem) -> Any:
     return found + looser * LOOSE * abs(found) if problem.of_floats else found
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """One of the demands of a notion.
-
-    label: as in the user's table; value: its number, None if it has none; looser: 1 if larger numbers ask less, or
-    -1; limit: a number that asks as little as possible; at: the notion with this demand alone, at another number.
-    """
+class Part(NamedTuple):
+    """One of the demands of a notion: as in the user's table, its number (None if it has none), and it alone."""
 
     label: str
     value: Any
-    looser: int
-    limit: Any
-    at: Callable[[Any], Notion]
+    notion: Notion
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +146,9 @@ class Notion:
         """Its part of the multipliers of merged states, on the problem's own; share: p(x) over that of its class."""
         return dual
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+    def parts(self) -> list[Part]:
         """Its single demands."""
-        return [Part(self.name, None, 1, None, lambda _: self)]
+        return [Part(self.name, None, self)]
 
     def kept(self) -> Notion | None:
         """What of it holds whatever else is demanded; None if it may be dropped as a whole."""

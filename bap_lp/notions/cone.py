@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.base import MapTable, Notion, Part
 from bap_lp.notions.conditions import Conditions
@@ -33,16 +31,14 @@ from bap_lp.rational import EXACT, Array, floats
 class ConeRow:
     """What a vector g_k means: where the demand stands, its words, its number, and how g_k depends on that.
 
-    slope: h(x), where g_k at number c + looser r is g_k - r h, looser for r > 0; None without a number. told: a group
-    of Eve's columns and one of them, where the row is only about signals that prescribe it.
+    slope: h(x), where g_k is g_k - r h if the demand asks less by r; None without a number. told: a group of Eve's
+    columns and one of them, where the row is only about signals that prescribe it.
     """
 
     label: str
     words: str
     slope: Array | None = None
     value: Any = None
-    looser: int = 1
-    limit: Any = None
     told: tuple[int, int] | None = None
 
 
@@ -110,22 +106,14 @@ class SignalCone(Notion):
         row, x = np.nonzero((self.g != 0)[k])
         program.demand(self.name, EXACT.zeros(len(s)), (row, x, s[row], self.g[k[row], x]))
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+    def parts(self) -> list[Part]:
         """One per label, with all its rows."""
         out = []
         for label in dict.fromkeys(row.label for row in self.meaning):
             own = [k for k, row in enumerate(self.meaning) if row.label == label]
-            first = self.meaning[own[0]]
-            out.append(Part(label, first.value, first.looser, first.limit, partial(self._at, own)))
+            alone = replace(self, g=self.g[own], meaning=tuple(self.meaning[k] for k in own))
+            out.append(Part(label, alone.meaning[0].value, alone))
         return out
-
-    def _at(self, own: list[int], value: Any) -> SignalCone:
-        g, meaning = self.g[own].copy(), [self.meaning[k] for k in own]
-        for k, row in enumerate(meaning):
-            if row.slope is not None and value is not None:
-                g[k] = g[k] - row.looser * (value - row.value) * row.slope
-                meaning[k] = replace(row, value=value)
-        return replace(self, g=g, meaning=tuple(meaning))
 
     def joined(self, other: Notion) -> SignalCone:
         assert isinstance(other, SignalCone)

@@ -20,13 +20,12 @@ from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.labels import state_labels
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter, reports
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums, first_members
 from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals, Signals
+from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array, InputError
 
 _TRACE = EXACT.number(2.0**-100)  # bits
@@ -148,9 +147,8 @@ class MaxInformation(Notion):
         s, k = np.indices((len(program.signals), len(losses))).reshape(2, -1)
         program.demand(self.name, rhs, terms=[(self.name, k, s, k, EXACT.full(len(s), 1))])
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        most = max(self.limits) + EXACT.number(len(signals))  # an upper bound on log2 of the number of signals
-        return [Part(self.name, max(self.limits), 1, most, lambda c: replace(self, limits=(c,) * len(self.limits)))]
+    def parts(self) -> list[Part]:
+        return [Part(self.name, max(self.limits), self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """Per bit."""

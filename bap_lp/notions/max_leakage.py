@@ -12,12 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable
 from bap_lp.notions.reading import figure, told
 from bap_lp.notions.risk_limits import NumberLimit
 from bap_lp.program.bound import Dual, Sparse
-from bap_lp.program.lowering import Lowering, SentSignals, Signals
+from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array
 
 
@@ -56,9 +55,6 @@ class MaximalLeakage(NumberLimit):
 
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         return spread(dual, ("leak",), index, share)
-
-    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
-        return EXACT.number(len(signals)) + self.limit
 
     def sieve(self, table: MapTable) -> Array:
         """A deterministic channel leaks as much as it has signals."""

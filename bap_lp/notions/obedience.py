@@ -52,9 +52,6 @@ class Obeyed(Notion):
     def disobeyed(self, agent: int) -> str:
         raise NotImplementedError
 
-    def at(self, margin: Any) -> Obeyed:
-        raise NotImplementedError
-
     def gains(self, arrays: Arrays, signals: Signals) -> tuple[Array, Array, Array]:
         """The signal, the agent and the entries of every row."""
         assert signals.eve is not None
@@ -79,8 +76,8 @@ class Obeyed(Notion):
         x, k = np.nonzero(gains != 0)
         program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        return [Part("margin", self.margin, -1, EXACT.zero, self.at)]
+    def parts(self) -> list[Part]:
+        return [Part("margin", self.margin, self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w[s,a,d] P_a(s) per unit of the margin; P_a(s): how probable agent a finds the signal."""
@@ -116,9 +113,6 @@ class Margin(Obeyed):
     def sentence(cls, value: Any, problem: Problem) -> str:
         return f"At every message each decision is better than any other by at least {figure(value)}."
 
-    def at(self, margin: Any) -> Margin:
-        return Margin(margin, self.names, self.merges)
-
     def disobeyed(self, agent: int) -> str:
         return f"{self.names[agent]} prefers its decision by less than the margin"
 
@@ -150,16 +144,13 @@ class Obedience(Obeyed):
     def fields(cls) -> tuple[str, ...]:
         return ("margin",)
 
-    def at(self, margin: Any) -> Obedience:
-        return Obedience(margin, self.beliefs, self.bobs, self.p)
-
     def kept(self) -> Obedience:
         """Agents with beliefs of their own obey in any case."""
-        return self.at(0 * self.margin)
+        return Obedience(0 * self.margin, self.beliefs, self.bobs, self.p)
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
+    def parts(self) -> list[Part]:
         """The margin, if there is one; obedience itself cannot be dropped."""
-        return super().parts(arrays, signals) if self.margin > 0 else []
+        return super().parts() if self.margin > 0 else []
 
     def joined(self, other: Notion) -> Notion:
         assert isinstance(other, Obedience)

@@ -30,7 +30,7 @@ from bap_lp.notions.reading import (
     read_event,
     read_number,
 )
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.rational import Array, InputError
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class PosteriorCaps(SignalCone):
         for k, cap in enumerate(stated):
             inside = indicator(problem, cap.event, f"{cls.name}[{k}].event")
             masses = cap.masses(problem, f"{cls.name}[{k}]")
-            for name, sign, end in (("at_most", 1, EXACT.one), ("at_least", -1, EXACT.zero)):
+            for name, sign in (("at_most", 1), ("at_least", -1)):
                 if getattr(cap, name) is not None:
                     c = limit(getattr(cap, name), sign, problem)
                     words = f"P({named(cap.event)} | {cap.seen}) must be {name.replace('_', ' ')} {getattr(cap, name)}"
                     for here in masses:
-                        yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, here, c, sign, end)
+                        yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, here, c)
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class PosteriorRatios(SignalCone):
         for k, one in enumerate(stated):
             inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event"), one.ratio
             share, label, words = p.dot(inside), f"{cls.name}[{k}]", f"{one}"
-            yield p * (inside - K * share), ConeRow(label, words, p * share, K, 1, K * 10**6)
-            yield p * (share - K * inside), ConeRow(label, words, p * inside, K, 1, K * 10**6)
+            yield p * (inside - K * share), ConeRow(label, words, p * share, K)
+            yield p * (share - K * inside), ConeRow(label, words, p * inside, K)
 
 
 class Independence(SignalCone):

@@ -17,21 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from flint import fmpq
 
 from bap_lp.model.problem import Problem
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.max_leakage import per_state, spread
 from bap_lp.notions.pairs import PairDistances, PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.program.bound import Dual, Sparse
-from bap_lp.program.lowering import Lowering, SentSignals, Signals
+from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array, InputError, public, text
 
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
@@ -145,9 +143,8 @@ class Privacy(PairNotion):
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         return spread(dual, ("top", "low"), index, share) if self.distances is None else dual
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        most = EXACT.number(10**6) * self.base
-        return [Part("exp_epsilon", self.base, 1, most, lambda K: Privacy(K, self.distances))]
+    def parts(self) -> list[Part]:
+        return [Part("exp_epsilon", self.base, self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w d K^(d-1) q(s|x') per unit of K."""
@@ -226,9 +223,8 @@ class ApproximatePrivacy(PairNotion):
         replies = dict(dual.replies) | {"beyond": beyond[:, columns] * np.repeat(part, 2)}
         return Dual(replies, dict(dual.weights) | {self.name: weights[place] * part})
 
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        at = partial(ApproximatePrivacy, self.base, self.distances)
-        return [Part("delta", self.delta, 1, EXACT.one, at)]
+    def parts(self) -> list[Part]:
+        return [Part("delta", self.delta, self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """The rate of K is sum u d K^(d-1) q(s|x'), with the replies u that say that a pair exceeds its ratio."""

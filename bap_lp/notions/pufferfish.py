@@ -88,4 +88,4 @@ class Pufferfish(SignalCone):
                         first, second = r * a / r.dot(a), r * b / r.dot(b)
                         words = " and ".join(map(named, pair)) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
-                            yield more - K * less, ConeRow(label, words, less, K, 1, K * 10**6)
+                            yield more - K * less, ConeRow(label, words, less, K)

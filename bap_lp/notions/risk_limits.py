@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.model.sums.arrays import Arrays
 from bap_lp.notions.base import MapTable, Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import figure, together, told
 from bap_lp.program.bound import Dual
-from bap_lp.program.lowering import Lowering, SentSignals, Signals
+from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array
 
 
@@ -36,12 +35,8 @@ class NumberLimit(Notion):
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         return {self.name: dual.weights[self.name][0]}
 
-    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
-        """A limit that asks nothing."""
-        return EXACT.zero
-
-    def parts(self, arrays: Arrays, signals: Signals) -> list[Part]:
-        return [Part(self.name, self.limit, self.looser, self.loosest(arrays, signals), type(self))]
+    def parts(self) -> list[Part]:
+        return [Part(self.name, self.limit, self)]
 
     def outmost(self, table: MapTable) -> float:
         """The limit moved by more than its rounding."""
@@ -92,9 +87,6 @@ class BobCap(NumberLimit):
     def lower(self, program: Lowering) -> None:
         x, s = np.indices(program.costs.shape).reshape(2, -1)
         program.demand(self.name, EXACT.full(1, self.limit), (0 * x, x, s, program.costs.ravel()))
-
-    def loosest(self, arrays: Arrays, signals: Signals) -> Any:
-        return arrays.B.max()
 
     def sieve(self, table: MapTable) -> Array:
         return table.bob - table.bob_error <= self.outmost(table)

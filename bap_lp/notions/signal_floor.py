@@ -17,7 +17,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.notions.base import limit
 from bap_lp.notions.cone import ConeRow, SignalCone
 from bap_lp.notions.reading import figure, read_number
-from bap_lp.rational import EXACT, Array, InputError, text
+from bap_lp.rational import Array, InputError, text
 
 
 class SignalFloor(SignalCone):
@@ -72,4 +72,4 @@ class SignalFloor(SignalCone):
                 here = p if problem.eve_shares is None else p * problem.eve_shares[:, group]
                 for j, loss in enumerate(counted.T):
                     told = (group, columns.start + j) if problem.misaligned else None
-                    yield here * (floor - loss), ConeRow(label, words, here, floor, -1, EXACT.zero, told)
+                    yield here * (floor - loss), ConeRow(label, words, here, floor, told)

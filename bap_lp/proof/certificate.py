@@ -7,9 +7,9 @@ no tolerances: a problem in floats is read as the fractions its floats are, and 
 
 Both ends without conditions are computed here, and all others in `checking`; `reported` says how results state them.
 
-Conditions that no mechanism meets are refused with what is in conflict, what could be reached, and the proof. With cost
-and prices zero the bound of the program lies below zero for every channel that meets the conditions. If it is positive,
-there is no such channel. The proof is a certificate of kind "conflict", which `verify` checks.
+Conditions that no mechanism meets are refused with what is in conflict, and the proof. With cost and prices zero the
+bound of the program lies below zero for every channel that meets the conditions. If it is positive, there is no such
+channel. The proof is a certificate of kind "conflict", which `verify` checks.
 """
 
 from __future__ import annotations
@@ -227,18 +227,16 @@ def _twofold_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any
 
 
 def reported(value: Any, bound: Any, exact: bool, rounded: bool = False) -> tuple[Number, Number, Number]:
-    """Value, bound and gap as a result states them; in floats the gap is rounded up, so that it stays true.
+    """Value, bound and gap as a result states them; floats are rounded outwards, so that they stay true.
 
-    rounded: the value is itself rounded up. Then floats are stated, as far as they reach, the value from above and the
-    bound from below.
+    The value is stated from above and the bound from below, as far as floats reach, and the gap is their difference.
+    rounded: the value is itself rounded up. Then floats are stated even if the numbers are exact.
     """
-    if rounded and abs(value) < _HUGE:
-        above = float_above(value)
-        if abs(bound) < _HUGE:
-            return above, float_below(bound), max(0.0, float_above(EXACT.number(above) - bound))
-        value = EXACT.number(above)
+    if rounded or not exact:
+        ends = (value, float_above), (bound, float_below)
+        value, bound = (EXACT.number(outwards(v)) if abs(v) < _HUGE else v for v, outwards in ends)
     gap = value - bound if value > bound else EXACT.zero
-    if exact:
+    if exact and not (rounded and max(abs(value), abs(bound)) < _HUGE):
         return public(value), public(bound), public(gap)
     return nearest(value), nearest(bound), float_above(gap) if gap < _HUGE else math.inf
 
@@ -257,7 +255,6 @@ def nearest(value: Any) -> float:
 class ConflictError(InputError):
     """Conditions that no mechanism meets.
 
-    `attainable` has, for the conditions with a number, the number nearest to the one demanded that the others allow.
     `proof` has the multipliers that prove the conflict; it is None in the rare cases where the multipliers found in
     floats do not prove it.
 
@@ -282,7 +279,3 @@ class ConflictError(InputError):
 
     conflict: tuple[str, ...] = ()
     proof: Certificate | None = None
-
-    @property
-    def attainable(self) -> dict[str, Any]:
-        return dict(self.__dict__.get("nearest", {}))

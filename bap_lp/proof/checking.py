@@ -120,7 +120,7 @@ def _told(problems: Sequence[Problem], certificate: Certificate) -> tuple[Statem
     from bap_lp.program.forecasts import ToldProblem
 
     if certificate.kind not in ("release", "conflict"):
-        raise NoProof(f"{certificate.kind} need Bobs with tables of losses")
+        raise NoProof(f"{certificate.kind} need agents with tables of losses")
     if not all(kind.with_reports for kind in certificate.conditions.kinds().values()):
         raise NoProof("a condition is not possible with a Bob who reports probabilities")
     told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
@@ -177,7 +177,7 @@ def _judged(certificate: Certificate, ends: _Ends, most: Any) -> Verdict:
     else:
         spread = sum(_spread(p, lam) for p, lam in zip(ends.problems, certificate.lams, strict=True))
     bracketed = certificate.kind == "priors" or bool(certificate.splits or certificate.reports)
-    near = (not exact or bracketed) and bool(gap <= NEAR * spread)
+    near = (not exact or bracketed) and nearest(value - bound) <= NEAR * spread
     reason = f"{what}{shown(value, not exact)} is within {nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
 
@@ -207,6 +207,10 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     able = able and (certificate.priors is None or certificate.priors.exact)
     if (certificate.priors is None) != (certificate.kind != "priors"):
         return "a set of priors belongs to a certificate of that kind"
+    if certificate.kind in ("scenarios", "tiers", "priors") and (certificate.reports or certificate.splits):
+        return f"{certificate.kind} need agents with tables of losses"
+    if certificate.cases and not certificate.conditions.combinatorial:
+        return "cases need determinism or a limit on signals"
     if certificate.exact and not able:
         return "the certificate is exact and the problem or a condition is not"
     if able and not certificate.exact and not allow_float:

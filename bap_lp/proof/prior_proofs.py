@@ -18,8 +18,9 @@ from bap_lp.program.credal import Credal, Polytope, Transport
 from bap_lp.program.lowering import signals_of
 from bap_lp.program.several import Audience
 from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
+from bap_lp.proof.certificate import reported
 from bap_lp.proof.statement import Statement
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, stated
+from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
 
 if TYPE_CHECKING:
     from bap_lp.notions.conditions import Conditions
@@ -52,7 +53,7 @@ def ends_over_priors(problem: Problem, certificate: Certificate) -> tuple[Any, A
         raise NoProof(wrong)
     bound = listed_program(base, arrays, lam, certificate.listed).bound(certificate.dual)
     search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal)
-    attained = stated(search.best, certificate.exact) == certificate.value
+    attained = reported(search.best, search.best, certificate.exact)[0] == certificate.value
     claim = search.best if attained else EXACT.number(certificate.value)
     if claim < search.best:
         raise NoProof(f"a listed prior has R_A = {shown(search.best, not certificate.exact)}, above the value")
@@ -73,7 +74,13 @@ def _inside(credal: Credal, listed: Array, witness: Array | None) -> Credal:
     if witness is None or rows == 0:
         if witness is not None or rows:
             raise NoProof("the certificate lacks how mass is moved, or has it where it is not needed")
-    elif witness.ndim != 2 or witness.shape[1] != width or rows not in (None, len(witness)) or (witness < 0).any():
+    elif (
+        witness.ndim != 2
+        or not len(witness)
+        or witness.shape[1] != width
+        or rows not in (None, len(witness))
+        or (witness < 0).any()
+    ):
         raise NoProof("the moves or multipliers of the certificate do not fit the set")
     for k, p in enumerate(listed):
         if (p < 0).any() or p.sum() != 1:

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 from bap_lp.clock import OutOfTime, time_limited
 from bap_lp.model.display import Grid, Tabular, counted, fraction, risks_line
 from bap_lp.model.risks import Number, Risks
-from bap_lp.questions.optimum.conflicts import simplest
-from bap_lp.rational import EXACT, InputError, number, public, text
+from bap_lp.rational import EXACT, InputError, number, public, simplest, text
 from bap_sdc.records.optimum.risks import extremes_of, record_lam
 
 if TYPE_CHECKING:

@@ -83,7 +83,7 @@ def test_harm_and_prior_that_coincide_change_nothing_at_all(problem: Problem, la
 
 def test_a_floor_per_signal_leaves_the_prosecutor_no_acquittal() -> None:
     """Every signal must convict with probability 1/10 at least, so it convicts: possible if guilt is likely anyway."""
-    with pytest.raises(ConflictError, match=r"signal_floor = 1/10 cannot be met: the largest .* is 0"):
+    with pytest.raises(ConflictError, match=r"signal_floor = 1/10 cannot be met$"):
         solve(prosecutor(), 1, conditions=Conditions(signal_floor="1/10"))
     assert solve(prosecutor("3/5"), 1, conditions=Conditions(signal_floor="1/10")).value == -1
 
@@ -169,7 +169,7 @@ def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
     assert (cost.name, cost.cost, dict(cost.shadow_prices)) == ("margin", F(3, 55), {"margin": F(60, 121)})
     with pytest.raises(ConflictError) as refused:
         solve(prosecutor(), 1, conditions=Conditions(margin="3/4", min_eve_risk="1/2"))
-    assert refused.value.attainable == {"min_eve_risk": F(12, 35), "margin": F(1, 5)}
+    assert set(refused.value.conflict) == {"min_eve_risk", "margin"}
     assert refused.value.proof is not None
     assert refused.value.proof.verify(prosecutor())
 

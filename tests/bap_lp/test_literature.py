@@ -96,7 +96,8 @@ def test_two_hypotheses_are_told_apart_as_well_as_total_variation_allows(K: F) -
         assert found == claimed
 
 
-# Asoodeh, Diaz, Alajaji, Linder (2017), Privacy-aware guessing efficiency (arXiv 1704.03606, 1707.02409), Theorem 2
+# Asoodeh, Diaz, Alajaji, Linder (2017), Privacy-aware guessing efficiency (arXiv 1704.03606), Theorem 2; and Estimation
+# efficiency under privacy constraints (arXiv 1707.02409)
 
 
 def guessing_optimum(p: F, a: F, b: F, eps: F) -> F:
@@ -166,7 +167,7 @@ def test_under_maximal_leakage_the_likeliest_symbols_are_disclosed(c: F) -> None
 
 
 # Alvim, Andres, Chatzikokolakis, Palamidessi (2011), On the relation between differential privacy and quantitative
-# information flow (arXiv 1103.5188), Theorem on utility for graphs with symmetries
+# information flow (arXiv 1109.6761), Theorem on utility for graphs with symmetries
 
 
 def product_claim(u: int, v: int, K: F) -> tuple[F, F]:

@@ -125,10 +125,14 @@ def test_qif_agrees_exactly(problem: Problem, lam: F) -> None:
     solution = solve(problem, lam)
     p, B, E = live(problem)
     prior = np.array([qif.rat(v.numerator, v.denominator) for v in p])
-    floor = qif.rat(solution.risks.eve.numerator, solution.risks.eve.denominator)
-    b, e = B.shape[1], E.shape[1]
-    C = qif.mechanism.l_risk.min_loss_given_min_risk(prior, b, e, floor, lambda j, x: E[x, j], lambda x, i: B[x, i])
-    assert sum(p[x] * F(C[x, i]) * B[x, i] for x in range(len(p)) for i in range(b)) == solution.risks.bob
+    cap, floor = (qif.rat(v.numerator, v.denominator) for v in (solution.risks.bob, solution.risks.eve))
+    b, e, states = B.shape[1], E.shape[1], range(len(p))
+    losses = lambda j, x: E[x, j], lambda x, i: B[x, i]
+    C = qif.mechanism.l_risk.min_loss_given_min_risk(prior, b, e, floor, *losses)
+    assert sum(p[x] * F(C[x, i]) * B[x, i] for x in states for i in range(b)) == solution.risks.bob
+    C = qif.mechanism.l_risk.max_risk_given_max_loss(prior, b, e, cap, *losses)
+    left = [[sum(p[x] * F(C[x, i]) * E[x, j] for x in states) for j in range(e)] for i in range(b)]
+    assert sum(map(min, left)) == solution.risks.eve
 
 
 @pytest.mark.slow

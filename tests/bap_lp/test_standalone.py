@@ -201,6 +201,48 @@ def test_what_one_checker_refuses_the_other_refuses(tmp_path: Path, name: str) -
     assert both(tmp_path) == (False, False)
 
 
+PROOFS: dict[str, Callable[[], Any]] = {
+    "release": lambda: solve(COIN, "1/3"),
+    "conditions": lambda: solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)),
+    "few signals": lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+    "a Bob who reports": lambda: _brier("bobs", secret=["a", "b", "a"]),
+    "an Eve who reports": lambda: _brier("eves", secret=["a", "b", "a"]),
+    "scenarios": lambda: robust([COIN, COIN], "1/3"),
+    "tiers": lambda: tiers([COIN, COIN], "1/3", conditions=[{"exp_epsilon": 3}, None]),
+    "box": lambda: solve(THREE, "1/3", priors=PriorSet.box([0, 0, 0], [1, 1, 1])),
+    "total variation": lambda: solve(THREE, "1/3", priors=PriorSet.total_variation("1/8")),
+    "Wasserstein": lambda: solve(THREE, "1/3", priors=PriorSet.wasserstein("1/8", [[0, 1, 2], [1, 0, 1], [2, 1, 0]])),
+    "polytope": lambda: solve(THREE, "1/3", priors=PriorSet.polytope([[1, 0, 0], [0, 1, 0]], ["1/2", "1/2"])),
+}
+USED = {
+    "few signals": "cases",
+    "a Bob who reports": "splits",
+    "an Eve who reports": "reports",
+    "tiers": "weights_of_tiers",
+}
+UNUSED: dict[str, list[Any]] = {
+    "weights_of_tiers": [[], ["1"]],
+    "splits": [[], ["."], [""]],
+    "reports": [[], [[["1"]]]],
+    "cases": [[], [{"signals": [0], "replies": {}, "weights": {}}]],
+    "witness": [[], [[]], *({"shape": [0, n], "at": []} for n in range(4)), [["-1", "0", "0"]]],
+    "conditions": [[], {}, [{}], [{}, {}], None],
+    "conflict": [[], ["exp_epsilon"]],
+}
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_both_checkers_refuse_what_is_empty_or_not_used(tmp_path: Path, name: str) -> None:
+    save_bundle(tmp_path, PROOFS[name]())
+    assert both(tmp_path) == (True, True)
+    before = read(tmp_path, "certificate.json")
+    for key, values in UNUSED.items():
+        for value in values if key != USED.get(name) else values[:1]:
+            edit(tmp_path, "certificate.json", lambda d, key=key, value=value: d.update({key: value}))
+            assert both(tmp_path) == (False, False), (key, value)
+            (tmp_path / "certificate.json").write_text(json.dumps(before))
+
+
 @pytest.mark.parametrize("bound", [0, -(10**400)], ids=["near", "beyond floats"])
 def test_a_value_with_logarithms_is_a_float_whatever_the_bound(bound: int) -> None:
     value, _, gap = reported(fmpq(2, 3), fmpq(bound), True, rounded=True)

@@ -68,7 +68,7 @@ def solve_conditioned(
     best = conclude(asked, price, found, cases)
     if not conditions.empty:
         best = replace(best, without=partial(_free, asked.problem, price))
-    return best if relaxed is found else replace(best, randomised=as_stated(relaxed.value, exact))
+    return best if relaxed is found else replace(best, randomised=reported(relaxed.value, relaxed.value, exact)[0])
 
 
 def _free(problem: Problem, lam: Any) -> Any:

@@ -87,11 +87,11 @@ def _refusal(read: ReadProblems, audiences: Sequence[Audience], tiers: bool) -> 
         return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
 
     def keeping(parts: list[tuple[int, Part]]) -> list[Audience]:
-        own = [[part.at(part.value) for n, part in parts if n == k] for k in range(len(audiences))]
+        own = [[part.notion for n, part in parts if n == k] for k in range(len(audiences))]
         return [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
 
     each = enumerate(audiences)
-    conflict = [(k, part) for k, one in each for d in one.demands for part in d.parts(one.arrays, one.signals)]
+    conflict = [(k, part) for k, one in each for d in one.demands for part in d.parts()]
     conflict = least_conflict(conflict, lambda some: not any_channel(program(keeping(some))))
     labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
     several = f"cannot be met together: {', '.join(labels)}"

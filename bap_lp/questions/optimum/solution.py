@@ -32,10 +32,10 @@ class Solution(Tabular):
     Attributes:
         problem: the problem that was solved.
         lam: the price of privacy.
-        value: R_A of the mechanism.
+        value: R_A of the mechanism; in floats rounded up.
         mechanism: the channel to use.
         risks: R_B and R_E of the mechanism, recomputed from it.
-        bound: a number that no mechanism can beat.
+        bound: a number that no mechanism can beat; in floats rounded down.
         gap: value - bound: 0 if exact, certified and tiny if not.
         method: how it was computed, in words.
         certificate: the proof, which `verify` checks without a solver.

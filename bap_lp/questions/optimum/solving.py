@@ -20,7 +20,6 @@ from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.tiny import JointOptimum
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
-from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -31,9 +30,9 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import Certificate, closed, ends_of, settled
+from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
-from bap_lp.rational import Array, InputError, is_exact, public
+from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
 _LOG = logging.getLogger(__name__)
@@ -154,18 +153,23 @@ def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, be
     """The solution of an optimal joint table on merged states."""
     q = channel_of(arrays, best.rho)
     mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
-    found = _concluded(problem, price, mechanism, channel, best)
-    if is_exact(channel) or not found.gap > _SMALL_GAP * problem.arrays.spread(price):
+    found, gap = _concluded(problem, price, mechanism, channel, best)
+    if is_exact(channel) or not gap > _SMALL_GAP * problem.arrays.spread(price):
         return found
     # probabilities below 2^-52 matter here: the floats themselves, over their sums
     q = on_simplex(best.rho / arrays.p[:, None])
     mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
-    finer = _concluded(problem, price, mechanism, channel, best)
-    return finer if finer.gap < found.gap else found
+    finer, less = _concluded(problem, price, mechanism, channel, best)
+    return finer if less < gap else found
 
 
-def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum) -> Solution:
-    """The solution with its certificate: value and bound in rationals, from the channel and the replies."""
+def _concluded(
+    problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum
+) -> tuple[Solution, float]:
+    """The solution with its certificate: value and bound in rationals, from the channel and the replies.
+
+    And the gap between them, which may be less than floats near the value can state.
+    """
     exact, at = problem.exact, public(price)
     dual = Dual({"eve": best.u}, {}) if exact else settled(problem, price, best.u)
     if exact:
@@ -177,7 +181,7 @@ def _concluded(problem: Problem, price: Any, mechanism: Mechanism, channel: Arra
     risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
     risks = risks if exact else own_risks(problem, mechanism, risks)
     certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
-    return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate)
+    return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate), nearest(value - bound)
 
 
 def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
@@ -189,8 +193,15 @@ def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: Joi
     names = tuple(joints([problem.bob_decisions, replies], " / "))
     mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
     pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
-    found = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
-    risks = risks_of(problem, mechanism)
-    if problem.exact and risks.alice(found.lam) != found.value:
-        raise ArithmeticError(f"the exact optimum does not verify: value {risks.alice(found.lam)}, not {found.value}")
-    return found
+    found, _ = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
+    exactly = problem.exactly.arrays
+    rho = exactly.p[:, None] * EXACT.array(finer)
+    told = exactly.told_risk(rho, np.repeat(np.arange(arrays.B.shape[1]), len(replies)))
+    value = told - EXACT.number(price) * exactly.eve_risk(rho)
+    if problem.exact:
+        if value != EXACT.number(found.value):
+            raise ArithmeticError(f"the exact optimum does not verify: value {value}, not {found.value}")
+        return found
+    # by rounding the signals may tell Eve more than the pooled ones of the proof
+    value, _, gap = reported(value, EXACT.number(found.bound), False)
+    return replace(found, value=value, gap=gap, certificate=replace(found.certificate, gap=gap))

@@ -110,7 +110,7 @@ class BracketedPath(Tabular):
     @property
     def width(self) -> float:
         """The largest width of the bracket between two points."""
-        return max((float(one.widest[0]) for one in self.spans), default=0.0)
+        return max((float_above(EXACT.number(one.widest[0])) for one in self.spans), default=0.0)
 
     def _headline(self) -> str:
         ends = f"lambda from {decimal(self.points[0].lam)} to {decimal(self.points[-1].lam)}"

@@ -31,7 +31,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import is_feasible, within_range
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import InputError, number, public
+from bap_lp.rational import EXACT, InputError, float_above, number, public
 
 EpsilonProgress = Callable[[str], None]
 _WIDE = 2**20  # ratio of the last K to the first, if V does not come close to `free` before
@@ -84,7 +84,7 @@ class EpsilonPath(Tabular):
         lam: the price of privacy.
         conditions: the other conditions; None if there are none.
         points: the optimum at each K, with its certificate.
-        free: the least R_A without differential privacy.
+        free: the least R_A without differential privacy; in floats a number that no mechanism can beat.
         impossible: the largest K found at which the other conditions cannot be met; None if K = 1 is possible.
 
     >>> from bap_lp import Problem, epsilon_path
@@ -108,8 +108,9 @@ class EpsilonPath(Tabular):
     @property
     def width(self) -> Number:
         """The largest width of the band, the stretch beyond the last K included."""
-        ends = [a.value - b.bound for a, b in pairwise(self.points)]
-        return max([*ends, self.points[-1].value - self._least])
+        least = [*(point.bound for point in self.points[1:]), self._least]
+        width = max(Fraction(a.value) - Fraction(b) for a, b in zip(self.points, least, strict=True))
+        return width if self.exact else float_above(EXACT.number(width))
 
     @property
     def _least(self) -> Number:
@@ -205,7 +206,7 @@ def epsilon_path(
     if not isinstance(most, Integral) or most < 1:
         raise InputError("most", most, "must be a positive integer")
     found = _Sampler(problem, price, given, exact, int(most), progress)
-    free = solve(problem, price, exact, conditions=None if rest.empty else rest).value
+    free = solve(problem, price, exact, conditions=None if rest.empty else rest).bound
     impossible = found.start()
     goal = allowed * max(found.points[min(found.points)].value - free, 0)
     found.extend(free, goal)

@@ -16,7 +16,7 @@ import numpy as np
 
 from bap_lp.program.bound import Dual, NoProof, Observer
 from bap_lp.program.summed import SummedCost, SummedProgram
-from bap_lp.proof.certificate import NEAR, Verdict, reported
+from bap_lp.proof.certificate import NEAR, Verdict, nearest, reported
 from bap_lp.rational import Array, field_of, shown, stated, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
@@ -109,7 +109,8 @@ def verify_records(found: RecordOptimum) -> Verdict:
         words = f"R_A = {shown(value, not exact)} is optimal: rho attains it and u proves that no release goes below"
         return Verdict(True, words, told, low, gap, True)
     words = f"R_A = {shown(value, not exact)} is within {float(gap):.2g} of optimal"
-    return Verdict(True, words, told, low, gap, not exact and bool(gap <= NEAR * float(spread_of(program, lam))))
+    near = not exact and nearest(value - bound) <= NEAR * float(spread_of(program, lam))
+    return Verdict(True, words, told, low, gap, near)
 
 
 def spread_of(program: RecordProgram, lam: Any) -> Any:

@@ -1,22 +1,28 @@
 """Long exact eliminations in a process of their own, which can be ended: flint holds the interpreter until it is done.
 
-The parent waits, sees signals and its deadline, and ends the child if one of them comes.
+The parent waits, sees signals and its deadline, and ends the child if one of them comes. The child looks for modules
+where the parent found them, and never in the current directory, in which a folder may have the name of a module.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from flint import fmpq, fmpz
 
-from bap_lp.clock import check
+import bap_lp
+from bap_lp.clock import check, remaining, watched
 
-_TICK = 0.1  # seconds between looks at the deadline
-_CHILD = "from bap_lp.engines.linear.apart import answer; answer()"
+_CHILD = (
+    "import sys; sys.path[:] = sys.argv[1:]; import bap_lp; del sys.path[0]\n"
+    "from bap_lp.engines.linear.apart import answer; answer()"
+)
+_LONG = 1e6  # seconds: the longest wait that every system takes
 
 Entries = tuple[list[int], list[int], list[Any], int]  # rows, columns, values and size of a square matrix
 
@@ -25,34 +31,37 @@ def solved_apart(matrix: Entries, right: list[Any], transposed: bool) -> list[An
     """The solution; independent columns and the rows they cover if there is none; None if no child could answer."""
     rows, columns, values, size = matrix
     task = pickle.dumps((rows, columns, list(map(str, values)), size, list(map(str, right)), transposed))
-    path = os.pathsep.join(filter(None, sys.path))
     try:
         child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD],
+            [sys.executable, "-I", "-c", _CHILD, *_path()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
         )
     except OSError:
         return None
-    said: bytes | None = None
-    left: bytes | None = task
-    with child:
+    left = min(remaining(), _LONG)
+
+    def told() -> bytes:
         try:
-            while said is None:
-                check()
-                try:
-                    said, _ = child.communicate(left, timeout=_TICK)
-                except subprocess.TimeoutExpired:
-                    left = None  # it has been taken over, and is sent on by the next call
-        except BaseException:
+            return child.communicate(task, left)[0]  # one call: a second one would not send what the first one left
+        finally:
             child.kill()
-            raise
+
+    said = b""
+    with child, suppress(subprocess.TimeoutExpired):
+        said = watched(told, child.kill)
+    check()
     if child.returncode or not said:
         return None
     found = pickle.loads(said)
     return found if isinstance(found, tuple) else list(map(_fraction, found))
+
+
+def _path() -> list[str]:
+    """Where a process in another directory finds modules, after the folder or archive of this very package."""
+    own = Path(bap_lp.__file__).absolute().parents[1]
+    return [str(own), *(place for place in sys.path if Path(place).is_absolute())]
 
 
 def answer() -> None:

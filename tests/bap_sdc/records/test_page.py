@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 import re
 import tomllib
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from bap_cli.catalogue import locate
-from bap_lp.files.bundles import save_bundle
+from bap_lp.files.bundles import MANIFEST, save_bundle
 from bap_lp.files.certificates import conflict_document
-from bap_lp.files.documents import dumps
+from bap_lp.files.documents import dumps, read_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
@@ -36,13 +36,25 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
-def check_folder(out: Path | None) -> None:
-    """Refuse a place where no bundle can be written before anything is computed."""
+def check_folder(out: Path | None, form: str = "") -> None:
+    """Refuse a place where no bundle can be written before anything is computed.
+
+    form: how the form of the folders begins that may be written again; a folder with other files is somebody else's.
+    """
     if out is not None:
         try:
-            folder_place(out)
+            place = folder_place(out)
         except InputError as error:
             raise InputError("--out", str(out), error.rule) from None
+        if form and place.is_dir() and any(place.iterdir()) and not _form_of(place).startswith(form):
+            raise InputError("--out", str(out), "has files, and is no folder of an earlier solve: give one of its own")
+
+
+def _form_of(folder: Path) -> str:
+    try:
+        return str(read_document(folder / MANIFEST)["format"])
+    except (InputError, LookupError, TypeError):
+        return ""
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bap_cli import inputs
 from bap_cli.catalogue import locate
 from bap_cli.progress import Progress
+from bap_cli.report.html import MADE
 from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
@@ -41,8 +42,13 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: Iterable[Path] = ()) -> None:
-    """Refuse a place that cannot be written to, or that is read, before all computing."""
+def check_file(
+    out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: Iterable[Path] = (), own: bool = False
+) -> None:
+    """Refuse a place that cannot be written to, or that is read, before all computing.
+
+    own: a page, or with suffixes a picture, replaces only what was made in this way.
+    """
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:
@@ -52,6 +58,9 @@ def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out",
     for read in filter(Path.exists, reads if out.exists() else ()):
         if out.samefile(read):
             raise InputError(option, str(out), "must not be a file that is read")
+    there = out.read_bytes() if (own or suffixes) and out.exists() else b""
+    if there and MADE.encode() not in there:
+        raise InputError(option, str(out), "is there already, and was not made with bap: give another name")
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
@@ -59,7 +68,7 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
     from bap_cli.report.html import report_page
     from bap_cli.report.sign import origin
 
-    check_file(out, reads=[locate(file)])
+    check_file(out, reads=[locate(file)], own=True)
     inputs.number(loaded, lam)  # refuses a bad lambda under the name the user gave it
     with inputs.named(loaded, lam), Progress("every lambda") as progress:
         wanted, words = inputs.wanted(loaded, lam), inputs.choice(loaded, lam)
@@ -158,7 +167,8 @@ def save(figure: Any, out: Path) -> None:
     from matplotlib import pyplot
 
     # the date is left out, so that the same picture is the same file
-    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(out.suffix.lower())
+    own = {".svg": {"Date": None, "Creator": MADE}, ".pdf": {"CreationDate": None, "Creator": MADE}}
+    metadata = own.get(out.suffix.lower(), {"Software": MADE})
     picture = BytesIO()
     try:
         figure.savefig(picture, dpi=_DPI, metadata=metadata, format=out.suffix.lower()[1:])

@@ -115,7 +115,8 @@ def release(
         wanted, where = _states("-", None)
     else:
         wanted, where = [state], ""
-    asked = _asked(found.mechanism, wanted, where, column)
+    named = _states_of(found.mechanism, wanted, where, column)
+    asked = hashlib.sha256(json.dumps(named).encode()).hexdigest()
 
     def signals_of(generator: Random | None) -> list[str]:
         return [s for _ in range(count) for s in found.mechanism.release_many(wanted, generator)]
@@ -125,8 +126,11 @@ def release(
     if seed is None and found.folder is not None:
         with open_ledger(found.folder) as ledger:
             draw = ledger.draw(found.key, asked, count, again)
+            if many and not again and not ledger.drawn(found.key, asked):
+                _require_same(ledger.entries, named, where, 1 + (column is not None))
             signals = signals_of(draw.source)
-            ledger.note(found.key, asked, draw, "\n".join(signals).encode(), len(signals), count)
+            output = "\n".join(signals).encode()
+            ledger.note(found.key, asked, draw, output, len(signals), count, rows=named if many else ())
         drawn = ledger.drawn(found.key, asked)
         say_repeated(draw, "signal" if len(signals) == 1 else "signals")
     else:
@@ -149,8 +153,8 @@ def release(
         sys.stdout.write("".join(f"{part}\n" for row in rows for part in row))
 
 
-def _asked(mechanism: Any, wanted: list[str], where: str, column: str | None) -> str:
-    """SHA-256 of the states that signals are asked for; one that is not a state is refused."""
+def _states_of(mechanism: Any, wanted: list[str], where: str, column: str | None) -> list[str]:
+    """The states that signals are asked for, as the mechanism calls them; one that is not a state is refused."""
     from bap_lp.rational import InputError
 
     names = []
@@ -161,7 +165,20 @@ def _asked(mechanism: Any, wanted: list[str], where: str, column: str | None) ->
             hint = "" if not where or at or column is not None else " (if it is a header, give --column)"
             line = "state" if not where else f"{where}: line {at + 1 + (column is not None)}"
             raise InputError(line, error.value, error.rule + hint) from None
-    return hashlib.sha256(json.dumps(names).encode()).hexdigest()
+    return names
+
+
+def _require_same(entries: list[Any], rows: list[str], where: str, first: int) -> None:
+    """Refuse states that are not those of the file that was drawn last: all of its rows would get new signals."""
+    from bap_lp.rational import InputError
+
+    files = [entry for entry in entries if entry.rows]
+    if not files:
+        return
+    at = files[-1].differs(rows)
+    rule = f"is not as in the file that was drawn on {files[-1].time}: every row would get a second signal, and two "
+    state = rows[at] if at < len(rows) else None
+    raise InputError(f"{where}: line {at + first}", state, f"{rule}tell more than one. --again draws all rows anew")
 
 
 def _check_places(source: str, states: str | None, out: Path | None, log: Path | None) -> None:

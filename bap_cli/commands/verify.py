@@ -173,7 +173,7 @@ def report(folder: str, lam: str | None, allow_float: bool, out: Path) -> None:
 
     if lam is not None:
         raise ValueError("--lambda cannot be given with a bundle, which is about one lambda")
-    check_file(out, reads=[Path(folder) / name for name in (*FILES, MANIFEST, LEDGER)])
+    check_file(out, reads=[Path(folder) / name for name in (*FILES, MANIFEST, LEDGER)], own=True)
     bundle = proved_bundle(folder, allow_float)
     if bundle.robust or bundle.tiered:
         kind = "tiers" if bundle.tiered else "scenarios"

@@ -6,9 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
-from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +20,7 @@ from bap_cli.records.estimate import estimate_command
 from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, Workers, asked, called
-from bap_lp.files.documents import document_of, read_bytes, source_name
+from bap_lp.files.documents import document_of, source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean, counted, equals
 from bap_lp.rational import InputError
@@ -117,7 +115,7 @@ def solve_command(
     from bap_sdc.records.bundle import bundle_texts
     from bap_sdc.records.files import load_study
 
-    check_folder(out)
+    check_folder(out, "bap microdata")
     with Progress("reading") as progress:
         loaded = load_study(file)
         found = asked(loaded, lam, eve_gain)
@@ -177,50 +175,45 @@ def release_command(
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
-    from bap_lp.files.ledger import open_ledger
-    from bap_sdc.records.data.tables import check_ending, is_parquet, read_table, table_bytes, typed_table
-    from bap_sdc.records.release.drawing import check_kept, draw_release, input_digest
+    from bap_sdc.records.data import tables
+    from bap_sdc.records.data.tables import is_parquet
+    from bap_sdc.records.release.drawing import draw_release, noted_release
 
     if again and seed is not None:
         raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
-    check_ending(out, "--out")
+    tables.check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
         raise InputError("--out", str(out), "must not be the table itself")
     with Progress("reading") as progress:
         solution = proved_solution(folder, progress, allow_float)
-        kept = _kept(folder) if keep is None else tuple(keep)
-        frame = read_table(file)
+        kept = solution.folder.keep if keep is None else tuple(keep)
+        frame = tables.read_table(file)
         frame.attrs["source"] = source_name(file)
         progress("drawing")
         names = {"keep": "--keep" if keep is not None else f"{folder / 'study.json'}: keep"}
 
-        def drawn(source: Random | None) -> tuple[Any, bytes]:
-            with called("", None, names):
-                released = draw_release(solution, frame, kept, seed, keep_order=keep_order, source=source)
-            log = released.attrs.pop("log")
+        def written(released: Any) -> bytes:
+            released = released.copy(deep=False)
+            released.attrs.clear()  # what pandas would write into a Parquet file
             if is_parquet(out) and not is_parquet(file):
-                released = typed_table(released)
-            return log, table_bytes(released, out, frame.attrs.get("separator", ","))
+                released = tables.typed_table(released)
+            return tables.table_bytes(released, out, frame.attrs.get("separator", ","))
 
-        if seed is not None:
-            log, content = drawn(None)
-            write_files({out: content})
-        else:
-            with called("", None, names):
-                check_kept(solution.study, kept)
-            records = input_digest(solution.study, solution.study.encode(frame))
-            key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
-            with open_ledger(folder) as ledger:
-                draw = ledger.draw(key, records, again=again)
-                log, content = drawn(draw.source)
-                # noted before it can be seen: a run that is killed here is repeated by the next one
-                ledger.note(key, records, draw, content, log.records)
-                counts = ledger.drawn(key), ledger.drawn(key, records), ledger.elsewhere(key)
-                left = [] if draw.made is not None else list(_left(solution, *counts))
-                write_files({out: content})
+        left: list[str] = []
+        with called("", None, names):
+            if seed is not None:
+                released = draw_release(solution, frame, kept, seed, keep_order=keep_order)
+                content = written(released)
+            else:
+                more: dict[str, Any] = {"again": again, "keep_order": keep_order, "written": written}
+                noted = noted_release(solution, frame, kept, folder, **more)
+                released, content = noted.frame, noted.content
+                left = [] if noted.draw.made is not None else list(_left(solution, *noted.drawn))
+        write_files({out: content})
+    log = released.attrs["log"]
     if seed is None:
-        say_repeated(draw, "draw")
+        say_repeated(noted.draw, "draw")
         for words in left:
             print(f"bap: warning: {words}", file=sys.stderr)
     if keep_order:
@@ -239,9 +232,12 @@ def release_command(
     say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
     if log.dropped:
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
+    if quoted := [] if is_parquet(out) else tables.quoted_columns(released):
+        words = "an apostrophe in front, which is no part of the level, where a spreadsheet would see a formula"
+        say(paper, f"Cells of {clean(', '.join(quoted), 500)} have {words}.")
 
 
-def _left(solution: Any, total: int, mine: int, elsewhere: int) -> Iterator[str]:
+def _left(solution: Any, mine: int, total: int, elsewhere: int) -> Iterator[str]:
     """What all draws of the ledger leave of Eve's risk, about a record that is in all of them."""
     from bap_sdc.records.release.composition import composed_risk
 
@@ -276,7 +272,7 @@ def audit_command(
         attacked = None
         if anonymeter:
             progress("anonymeter")
-            attacked = anonymeter_audit(solution, solution.study.encode(frame), _kept(folder))
+            attacked = anonymeter_audit(solution, solution.study.encode(frame), solution.folder.keep)
     assert audit is not None
     if as_json:
         more = {} if attacked is None else {"anonymeter": [one.document() for one in attacked]}
@@ -306,12 +302,10 @@ def report_command(
     from bap_sdc.records.audit.disclosure import small_cells
     from bap_sdc.records.bundle import FILES
 
-    check_file(out, reads=[folder / name for name in (*FILES, MANIFEST, LEDGER)])
+    check_file(out, reads=[folder / name for name in (*FILES, MANIFEST, LEDGER)], own=True)
     with Progress("reading") as progress:
         solution = proved_solution(folder, progress, allow_float)
-        page = report_page(
-            solution, public=public, threshold=threshold, attackers=attackers, progress=progress, folder=folder
-        )
+        page = report_page(solution, public=public, threshold=threshold, attackers=attackers, progress=progress)
     write_files({out: page}, private=not public)
     kind = "without the prior" if public else "internal: it shows the prior"
     say(console(), f"Wrote {clean(str(out), 500)} ({kind}): open it in a browser.")
@@ -323,19 +317,18 @@ def report_command(
 def verify_folder(folder: Path, allow_float: bool) -> None:
     """What `bap verify` prints of a folder of records whose proof holds."""
     from bap_cli.terminal import console, say
-    from bap_lp.files.bundles import MANIFEST, digest_of
+    from bap_lp.files.bundles import MANIFEST
 
     with Progress("reading") as progress:
         solution, reason = _checked(folder, progress, allow_float)
-    raw = read_bytes(folder / MANIFEST)
-    manifest, study, out = document_of(raw, folder / MANIFEST), solution.study, console()
+    manifest, study, out = solution.folder.document(MANIFEST), solution.study, console()
     say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
     say(out, f"{reason}.")
     origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
     say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
     say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
     say(out, clean(f"Made {manifest['made']} from {origin}.", 300))
-    say(out, f"To sign: SHA-256 of manifest.json {digest_of({MANIFEST: raw})}.")
+    say(out, f"To sign: SHA-256 of manifest.json {solution.folder.digest}.")
 
 
 def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:
@@ -353,9 +346,3 @@ def _checked(folder: Path, progress: Progress, allow_float: bool) -> tuple[Any, 
         print(f"bap: {clean(str(error), 600)}", file=sys.stderr)
         raise typer.Exit(1) from None
     return solution, verdict.reason
-
-
-def _kept(folder: Path) -> tuple[str, ...]:
-    from bap_sdc.records.bundle import kept_columns
-
-    return kept_columns(folder)

@@ -13,7 +13,7 @@ from bap_cli.app import AllowFloat, Json, Lambda
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import StudyOrFolder, called, opened
-from bap_lp.files.documents import read_bytes, read_document, source_name
+from bap_lp.files.documents import read_bytes, source_name
 from bap_lp.files.writing import write_bundle
 from bap_lp.model.display import clean, equals, listed
 from bap_lp.rational import InputError
@@ -76,7 +76,7 @@ def publish_command(
     from bap_cli.terminal import console, say
     from bap_lp.files.bundles import MANIFEST
     from bap_lp.files.ledger import open_ledger
-    from bap_sdc.records.bundle import kept_columns
+    from bap_sdc.records.bundle import mechanism_digest
     from bap_sdc.records.data.tables import check_ending, read_table
     from bap_sdc.records.release.drawing import input_digest
     from bap_sdc.records.release.kit import kit_files
@@ -88,7 +88,7 @@ def publish_command(
     with Progress("reading") as progress:
         solution = proved_solution(folder, progress, allow_float)
         content = read_bytes(released)
-        key = sha256(read_bytes(folder / "mechanism.json")).hexdigest()
+        key, read = mechanism_digest(solution), solution.folder
         with open_ledger(folder) as ledger:
             drawn = [e for e in ledger.entries if (e.mechanism, e.output) == (key, sha256(content).hexdigest())]
         if not drawn:
@@ -102,9 +102,9 @@ def publish_command(
             rule = "must be the table that was released: the draw in the ledger is of other records"
             raise InputError("--records", None if records is None else str(records), rule)
         progress("writing")
-        frame, audit = read_table(released), read_document(folder / "result.json")["audit"]
-        kept = [name for name in map(str, frame.columns) if name in {*kept_columns(folder), *_known(solution.study)}]
-        more = {"records": table, "kept": kept, "audit": audit, "threshold": threshold, "signed": folder / MANIFEST}
+        frame, audit = read_table(released), read.document("result.json")["audit"]
+        kept = [name for name in map(str, frame.columns) if name in {*read.keep, *_known(solution.study)}]
+        more = {"records": table, "kept": kept, "audit": audit, "threshold": threshold, "signed": read.raw[MANIFEST]}
         files = kit_files(solution, content, frame, ending=released.suffix.lower(), **more)
     if others := _others(out, files):
         rule = f"must hold nothing else, because a kit is given away whole, and has {listed(others)}"

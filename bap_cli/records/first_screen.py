@@ -10,25 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bap_cli.report.sign import fingerprint, is_zero_one, origin
+from bap_cli.report.sign import is_zero_one, origin
 from bap_lp.files.bundles import MANIFEST
 from bap_lp.model.display import clean, counted, equals, listed, percent, person
 from bap_lp.rational import floats
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.audit.verdict import StudyVerdict
+from bap_sdc.records.bundle import ReadFolder
 from bap_sdc.records.solution import StudySolution
 
 _CARDS = 6  # columns or Eves with a card of their own; the tables below have all
 
 
 def first_screen(
-    solution: StudySolution, verdict: StudyVerdict, public: bool, folder: Path | None, although: str | None = None
-) -> str:
+    solution: StudySolution, verdict: StudyVerdict, public: bool, folder: ReadFolder | None,
+    although: str | None = None, threshold: int = 0,
+) -> str:  # fmt: skip
     """Title, light, cards, the meaning of lambda, and where the numbers come from; although: why it was released."""
     study, audit = solution.study, verdict.audit
     plain = verdict.words(public)[1:]
@@ -39,7 +40,7 @@ def first_screen(
         f'<section id="plain"><h2>In plain words</h2><ul>{_items(plain)}</ul></section>' if plain else "",
         '<section id="sign"><h2>What is released</h2>',
         f'<p class="released">{symbols(_released(solution, public))}</p>',
-        _promises(solution),
+        _promises(solution, threshold if public else 0),
         f'<div class="figures" id="short">{_columns(solution, audit, public)}{_eves(solution, audit, public)}</div>',
         f'<h3 class="sub">What λ means</h3><p id="meaning">{symbols(_meaning(solution, public))}</p>',
         _origin(folder, public),
@@ -115,11 +116,11 @@ def _released(solution: StudySolution, public: bool) -> str:
     return f"Every record, with the {cells} {columns}. {how} about {secrets}. {size}"
 
 
-def _promises(solution: StudySolution) -> str:
+def _promises(solution: StudySolution, threshold: int) -> str:
     """What the conditions promise and cost."""
-    if not solution.promises:
+    if not (promised := solution.promised(threshold)):
         return ""
-    rows = "".join(f"<li>{symbols(clean(words, 500))}</li>" for words in solution.promises)
+    rows = "".join(f"<li>{symbols(clean(words, 500))}</li>" for words in promised)
     return f'<h3 class="sub">What is promised</h3><ul id="promises">{rows}</ul>'
 
 
@@ -225,12 +226,12 @@ def _fractions(solution: StudySolution) -> str:
     return f'<details id="fractions"><summary>{title}</summary><ul id="fraction-list">{items}</ul></details>'
 
 
-def _origin(folder: Path | None, public: bool) -> str:
+def _origin(folder: ReadFolder | None, public: bool) -> str:
     made = origin(None)
     pairs = [("report made", f"{made['date']}, bap-lp {made['version']}")]
     if public:
         pairs.append(("proof", "kept by the office together with the table; it is shown to those who may see both"))
-    elif folder is not None and (folder / MANIFEST).is_file():
-        pairs.append((MANIFEST, f"SHA-256 {fingerprint(folder / MANIFEST)['sha256']}, which binds all other files"))
+    elif folder is not None:
+        pairs.append((MANIFEST, f"SHA-256 {folder.digest}, which binds all other files"))
     rows = "".join(f"<dt>{escape(what)}</dt><dd><bdi>{escape(words)}</bdi></dd>" for what, words in pairs)
     return f'<dl id="origin">{rows}</dl>'

@@ -22,13 +22,12 @@ import numpy as np
 from bap_cli.records.first_screen import first_screen, symbols
 from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED, probability
-from bap_cli.report.html import island, policy
-from bap_cli.report.sign import fingerprint
-from bap_lp.files.bundles import MANIFEST
+from bap_cli.report.html import MADE, island, policy
 from bap_lp.model.display import both, clean, percent, printable
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
+from bap_sdc.records.bundle import ReadFolder
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.study import Study
@@ -61,9 +60,8 @@ def report_page(
     threshold: int,
     attackers: bool,
     progress: Callable[[str], None],
-    folder: Path | None = None,
 ) -> str:
-    """The page of a solved study; the internal page has the SHA-256 of the files in its folder."""
+    """The page of a solved study; the internal page has the SHA-256 of the manifest that it was read with."""
     progress("auditing")
     verdict = solution.verdict(None if attackers else ())
     audit = verdict.audit
@@ -73,7 +71,7 @@ def report_page(
     lines, document = ("", None) if path is None else lines_section(path, solution.lam)
     progress("drawing")
     body = [
-        first_screen(solution, verdict, public, folder),
+        first_screen(solution, verdict, public, solution.folder, threshold=threshold),
         lines,
         _columns(solution, threshold if public else 0),
         _released(solution, audit, public),
@@ -84,7 +82,7 @@ def report_page(
         _proof(solution, public),
         _limits(solution, audit),
         "" if public else _confidential(solution, threshold),
-        _leaving(folder, public),
+        _leaving(solution.folder, public),
     ]
     body = [printable(part) for part in body]  # what comes from the table shows, and does nothing else
     style = _CSS.read_text(encoding="utf-8") + _MORE
@@ -96,6 +94,7 @@ def report_page(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script, "img-src data:; ")}">'
         '<meta name="color-scheme" content="light dark">'
+        f'<meta name="generator" content="{MADE}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
@@ -315,7 +314,7 @@ def _limits(solution: StudySolution, audit: Audit | None) -> str:
     return _section("What this does not promise", "<ul>" + "".join(f"<li>{escape(p)}</li>" for p in points) + "</ul>")
 
 
-def _leaving(folder: Path | None, public: bool) -> str:
+def _leaving(folder: ReadFolder | None, public: bool) -> str:
     """What may leave the house, what to sign, and what not to show."""
     if public:
         words = (
@@ -329,8 +328,8 @@ def _leaving(folder: Path | None, public: bool) -> str:
         "draws of the same records: together they tell more than one."
     )
     sign = "The SHA-256 of manifest.json, which names every file of the folder by its own. bap verify checks them all"
-    if folder is not None and (folder / MANIFEST).is_file():
-        sign += f" and prints it: {fingerprint(folder / MANIFEST)['sha256']}"
+    if folder is not None:
+        sign += f" and prints it: {folder.digest}"
     rows = (("May leave", kit), ("To sign", f"{sign}."), ("Not to be shown", never))
     items = "".join(f"<dt>{escape(what)}</dt><dd>{symbols(words)}</dd>" for what, words in rows)
     return f'<section id="leaving"><h2>What leaves the house</h2><dl>{items}</dl></section>'

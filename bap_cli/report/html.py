@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+MADE = "Made with bap-lp"  # the generator of pages and pictures, by which they are known when they are written again
 _PAGE = Path(__file__).with_name("page")
 _SCRIPTS = ("rational.js", "map.js", "proof.js", "agree.js", "sign.js", "page.js")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -23,7 +24,10 @@ def report_page(document: Any) -> str:
     style = _read("page.css")
     script = '"use strict";\n' + "\n".join(_read(name) for name in _SCRIPTS)
     page = _read("page.html")
-    parts = (("POLICY", policy(style, script)), ("STYLE", style), ("SCRIPT", script), ("DATA", island(document)))
+    parts = (
+        ("POLICY", policy(style, script)), ("MADE", MADE), ("STYLE", style), ("SCRIPT", script),
+        ("DATA", island(document)),
+    )  # fmt: skip
     for place, content in parts:
         page = page.replace(f"[[{place}]]", content, 1)
     return page

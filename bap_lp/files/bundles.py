@@ -197,7 +197,13 @@ def bundle_files(
 def with_manifest(
     files: Mapping[str, bytes], form: str, method: str, lam: Any, conditions: Any, source: Any = None, how: str = ""
 ) -> dict[str, bytes]:
-    """Files of a folder and the manifest that binds them: its own SHA-256 names all of them, and is what is signed."""
+    """Files of a folder and the manifest that binds them: its own SHA-256 names all of them, and is what is signed.
+
+    source: the file that they were made from, a path or its name and bytes.
+    """
+    name, raw = source if isinstance(source, tuple) else (None, b"")
+    if source is not None and name is None:
+        name, raw = Path(source).name, read_bytes(source)
     manifest = {
         "format": form,
         "version": _version(),
@@ -206,7 +212,7 @@ def with_manifest(
         "method": method,
         "lambda": lam,
         "conditions": conditions,
-        "source": None if source is None else {"name": Path(source).name, "sha256": _sha256(read_bytes(source))},
+        "source": None if name is None else {"name": name, "sha256": _sha256(raw)},
         "files": {name: _sha256(raw) for name, raw in files.items()},
     }
     return {**files, MANIFEST: dumps(manifest).encode()}

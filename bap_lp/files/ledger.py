@@ -1,12 +1,14 @@
 """The ledger of a folder: what was drawn from its mechanism, so that nothing is drawn twice by accident.
 
 `ledger.jsonl` has a line per release: `time`, `mechanism` and `input` (SHA-256 of the mechanism and of what was asked
-for), `seed`, `draws` (how many of each record or state), `output` (SHA-256) and `count` (records or signals in it).
+for), `seed`, `draws` (how many of each record or state), `output` (SHA-256) and `count` (records or signals in it), and
+`rows` of a file whose rows are drawn one by one (eight digits each of the SHA-256 of the seed and the row).
 Draws are a function of their seed, 256 secret bits, so the same input gives the same release again.
 
 The line is on the disk before anybody can see the release: a run that is killed in between is repeated by the next
 one. Runs at the same time wait for each other. The file is as confidential as the data, because the seed tells which
-draw a record got. So it must belong to the user and be closed to others, or it is refused.
+draw a record got. So it must belong to the user and be closed to others, or it is refused. It is also refused if its
+last line has no end: what is cut off may be a draw that was published.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -31,6 +33,7 @@ from bap_lp.rational import InputError
 LEDGER = "ledger.jsonl"
 _BLOCK = 1 << 12
 _SEED = 32  # bytes
+_DIGITS = 8  # of a row
 
 
 class SecretSource(Random):
@@ -72,6 +75,13 @@ class Entry:
     draws: int
     output: str
     count: int
+    rows: str = ""
+
+    def differs(self, rows: Sequence[str]) -> int:
+        """The first row, counted from 0, that the file of this entry did not have there."""
+        size = min(len(self.rows) // _DIGITS, len(rows))
+        places = ((k, self.rows[k * _DIGITS : (k + 1) * _DIGITS]) for k in range(size))
+        return next((k for k, mark in places if mark != _mark(self.seed, rows[k])), size)
 
 
 @dataclass(frozen=True)
@@ -119,10 +129,14 @@ class Ledger:
         """How many draws were made from other mechanisms."""
         return _total(e for e in self.entries if e.mechanism != mechanism)
 
-    def note(self, mechanism: str, asked: str, draw: Draw, output: bytes, count: int, draws: int = 1) -> None:
+    def note(
+        self, mechanism: str, asked: str, draw: Draw, output: bytes, count: int, draws: int = 1, *,
+        rows: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         """Write that this draw leaves as this output."""
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        entry = Entry(now, mechanism, asked, draw.seed, draws, hashlib.sha256(output).hexdigest(), count)
+        now, digest = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), hashlib.sha256(output).hexdigest()
+        marks = "".join(_mark(draw.seed, row) for row in rows)
+        entry = Entry(now, mechanism, asked, draw.seed, draws, digest, count, marks)
         self._file.seek(0, os.SEEK_END)
         self._file.write(json.dumps(asdict(entry)).encode() + b"\n")
         self._file.flush()
@@ -132,10 +146,12 @@ class Ledger:
     def _read(self) -> list[Entry]:
         self._file.seek(0)
         raw = bounded(self._file, self._where, limit("bytes"))
-        whole = raw.rfind(b"\n") + 1
-        if whole < len(raw):  # a run was killed while it wrote, and released nothing
-            self._file.truncate(whole)
-        return [self._entry(line, k + 1) for k, line in enumerate(raw[:whole].splitlines())]
+        lines = raw.splitlines()
+        if lines and not raw.endswith(b"\n"):
+            cut = "has no end, and may be a draw: restore it"
+            rule = f"{cut}. If a run was killed while it wrote, nothing left with it: remove the line"
+            raise InputError(f"{self._where}: line {len(lines)}", None, rule)
+        return [self._entry(line, k + 1) for k, line in enumerate(lines)]
 
     def _entry(self, line: bytes, number: int) -> Entry:
         kinds = {"draws": int, "count": int}
@@ -144,11 +160,15 @@ class Ledger:
             entry = Entry(**document)
             if len(bytes.fromhex(entry.seed)) != _SEED:
                 raise ValueError("a seed has another size")
-            if any(type(document[f.name]) is not kinds.get(f.name, str) for f in fields(Entry)):
+            if any(type(getattr(entry, f.name)) is not kinds.get(f.name, str) for f in fields(Entry)):
                 raise ValueError("a field has another type")
         except (ValueError, TypeError, RecursionError):
             raise InputError(f"{self._where}: line {number}", None, "is not a line of a ledger") from None
         return entry
+
+
+def _mark(seed: str, row: str) -> str:
+    return hashlib.sha256(bytes.fromhex(seed) + row.encode()).hexdigest()[:_DIGITS]
 
 
 def _total(entries: Iterable[Entry]) -> int:

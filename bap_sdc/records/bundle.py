@@ -8,21 +8,22 @@
     manifest.json       SHA-256 of these files: its own SHA-256 is what is signed
 The probabilities are read as they are written; if the model is "counts", they are also computed again from the counts.
 The proof covers the channel; `disagreement` asks whether mechanism.json and result.json say the same. The audit in
-result.json is a measurement, and is not repeated.
+result.json is a measurement, and is not repeated. The folder may be solved again at any time, so it is read once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bap_lp.files.bundles import MANIFEST, Mismatch, manifested, with_manifest, written
-from bap_lp.files.documents import document_of, dumps, located, read_document, source_name
+from bap_lp.files.bundles import MANIFEST, Mismatch, digest_of, manifested, with_manifest, written
+from bap_lp.files.documents import document_of, dumps, located, source_name
 from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
 from bap_lp.proof.certificate import Verdict
@@ -68,6 +69,27 @@ def bundle_texts(
     return with_manifest(files, FORMAT, solution.method, text(solution.lam), stated, source, how)
 
 
+@dataclass(frozen=True)
+class ReadFolder:
+    """A folder and its files as they were read, whatever is there now."""
+
+    path: Path
+    raw: Mapping[str, bytes]
+
+    def document(self, name: str) -> Any:
+        return document_of(self.raw[name], self.path / name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of manifest.json, which names all other files by theirs: what is signed."""
+        return digest_of(self.raw)
+
+    @property
+    def keep(self) -> tuple[str, ...]:
+        """The known columns that the study wants to keep in a release."""
+        return tuple(self.document("study.json").get("keep", ()))
+
+
 class Unproved(InputError):
     """The files of a folder can be read, but they do not belong together: they prove nothing."""
 
@@ -93,7 +115,7 @@ def proved_solution(
             raise Unproved(where, None, f"{rule} (--allow-float accepts it)")
         progress("checking the proof")
         verdict = solution.verify()
-        if wrong := disagreement(folder, solution) if verdict else verdict.reason:
+        if wrong := disagreement(solution) if verdict else verdict.reason:
             raise Unproved(where, None, f"does not prove its optimum: {wrong}")
     except InputError:
         raise
@@ -103,27 +125,27 @@ def proved_solution(
     return solution, verdict
 
 
-def disagreement(folder: str | Path, solution: StudySolution) -> str:
-    """Why mechanism.json or result.json of a folder do not say what its proof says; empty if they do.
+def disagreement(solution: StudySolution) -> str:
+    """Why the files that a solution was read from do not say what its proof says; empty if they do.
 
     Args:
-        folder: the folder that the solution was read from.
-        solution: the solution.
+        solution: what `load_solution` read.
 
     Returns:
         One sentence, or "".
     """
-    mechanism, result = (read_document(Path(folder) / name) for name in ("mechanism.json", "result.json"))
-    manifest = read_document(Path(folder) / MANIFEST)
+    folder = solution.folder
+    assert folder is not None
+    mechanism, result, manifest = map(folder.document, ("mechanism.json", "result.json", MANIFEST))
     stated = {} if solution.study.conditions is None else solution.study.conditions.document()
     for key, value in (("lambda", text(solution.lam)), ("conditions", stated)):
         if written(manifest.get(key)) != written(value):
             return f"manifest.json has another {key} than the proof"
     for name, made in (
-        ("study.json", _study_document(solution.study, kept_columns(folder))),
+        ("study.json", _study_document(solution.study, folder.keep)),
         ("prior.json", _prior_document(solution.study)),
     ):
-        if written(read_document(Path(folder) / name)) != written(made):
+        if written(folder.document(name)) != written(made):
             return f"{name} says more, or writes it otherwise, than what was proved"
     if written(mechanism) != written(_mechanism_document(solution)):
         return "mechanism.json is not the mechanism that was proved"
@@ -135,6 +157,12 @@ def disagreement(folder: str | Path, solution: StudySolution) -> str:
         ):
             return f"result.json has another {key} than the proof"
     return ""
+
+
+def mechanism_digest(solution: StudySolution) -> str:
+    """SHA-256 of mechanism.json: as it was read, or as it would be written."""
+    raw = solution.folder.raw["mechanism.json"] if solution.folder else dumps(_mechanism_document(solution)).encode()
+    return sha256(raw).hexdigest()
 
 
 def _study_document(study: Study, keep: tuple[str, ...]) -> dict[str, Any]:
@@ -209,9 +237,10 @@ def load_solution(folder: str | Path) -> StudySolution:
         raise InputError(where, None, rule)
     try:
         _, raw = manifested(folder, FORMAT, FILES)
+        read = ReadFolder(folder, raw)
     except Mismatch as error:
         raise Unproved(where, None, f"does not prove its optimum: manifest.json {error.rule}") from None
-    documents = {name: document_of(raw[name], folder / name) for name in FILES}
+    documents = {name: read.document(name) for name in FILES}
     for name, document in documents.items():
         if not isinstance(document, dict):
             raise InputError(source_name(folder / name), None, "must be a table")
@@ -219,14 +248,9 @@ def load_solution(folder: str | Path) -> StudySolution:
         _require_room(documents["prior.json"])
     try:
         study = _study(documents["study.json"], documents["prior.json"])
-        return _solution(study, documents, folder)
+        return replace(_solution(study, documents), folder=read)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError):
         raise Unproved(where, None, "does not prove its optimum: its files do not belong together") from None
-
-
-def kept_columns(folder: str | Path) -> tuple[str, ...]:
-    """The known columns that the study wants to keep in a release."""
-    return tuple(read_document(Path(folder) / "study.json").get("keep", ()))
 
 
 def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
@@ -347,7 +371,7 @@ def _require_levels(parts: list[Array], levels: tuple[int, ...]) -> None:
         raise ValueError("counts must be of record types of the study")
 
 
-def _solution(study: Study, documents: dict[str, Any], folder: Path) -> StudySolution:
+def _solution(study: Study, documents: dict[str, Any]) -> StudySolution:
     document, result, mechanism = (documents[n] for n in ("certificate.json", "result.json", "mechanism.json"))
     levels = study.program.levels
     rows = []

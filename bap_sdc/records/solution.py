@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, percent, person, risks_line
@@ -24,6 +25,7 @@ from bap_sdc.records.study import Study
 if TYPE_CHECKING:
     from bap_sdc.records.audit.audit import Audit
     from bap_sdc.records.audit.verdict import StudyVerdict
+    from bap_sdc.records.bundle import ReadFolder
     from bap_sdc.records.release.alternatives import ReleaseComparison
     from bap_sdc.records.release.estimates import ReleaseEstimates
     from bap_sdc.records.release.published import PublishedChannel
@@ -49,6 +51,7 @@ class StudySolution(Tabular):
         channel: the mechanism: for every record type, the records it may be released as.
         proof: the certificates of its parts.
         eve_gain: the gain of an Eve that was asked for, if lam was chosen by it.
+        folder: the files that it was read from, if it was.
 
     >>> import pandas
     >>> from bap_sdc import Eve, Study
@@ -74,6 +77,7 @@ class StudySolution(Tabular):
     channel: TableChannel
     proof: StudyProof
     eve_gain: Number | None = None
+    folder: ReadFolder | None = None
 
     @property
     def exact(self) -> bool:
@@ -105,13 +109,17 @@ class StudySolution(Tabular):
         """What the conditions cost in R_A."""
         return self.value - self.unconstrained.value
 
-    @cached_property
+    @property
     def promises(self) -> list[str]:
         """What the conditions promise and what they cost, in sentences; none without conditions."""
+        return self.promised(0)
+
+    def promised(self, threshold: int) -> list[str]:
+        """The promises without the name of a level that fewer records have."""
         asked = self.study.conditions
         if asked is None:
             return []
-        free, out = self.unconstrained, asked.sentences(self.study)
+        free, out = self.unconstrained, asked.sentences(self.study, threshold)
         cost = f"This costs {float(self.price_of_conditions):.3g} of R_A"
         out.append(f"{cost}: R_B is {float(self.risks.bob):.3g}, and {float(free.bob):.3g} without the conditions.")
         if asked.min_cell is not None and self.gap > 0:
@@ -119,9 +127,13 @@ class StudySolution(Tabular):
         return out
 
     def release(
-        self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False
-    ) -> Any:
+        self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False,
+        ledger: str | PathLike[str] | None = None, again: bool = False,
+    ) -> Any:  # fmt: skip
         """Draw the file to publish.
+
+        A draw for publication is noted in a ledger, so that the same records give the same file again: that of the
+        folder that the solution was read from, or of the folder `ledger`. Any other draw is a rehearsal.
 
         Args:
             frame: the records, with the columns of the study.
@@ -129,13 +141,16 @@ class StudySolution(Tabular):
             seed: makes the draws reproducible, for rehearsals only. Without it they are exact and secure.
             keep_order: leave the rows in the order of the records. Never publish such a file if the order of the
                 records may tell something about them.
+            ledger: an existing folder of yours, where `ledger.jsonl` remembers the draws.
+            again: draw anew what is in the ledger, which leaves Eve less risk than one draw.
 
         Returns:
             A DataFrame with the published and kept columns in their order, its rows shuffled, with an index of its own;
-            `attrs["log"]` counts what was changed.
+            `attrs["log"]` counts what was changed, and `attrs["rehearsal"]` is true if no ledger has the draw.
 
         Raises:
-            InputError: a column or level is not one of the study.
+            InputError: a column or level is not one of the study, the ledger cannot be written, or the records were
+                drawn from another mechanism.
 
         >>> import pandas
         >>> from bap_sdc import Eve, Study
@@ -144,9 +159,9 @@ class StudySolution(Tabular):
         >>> sorted(best.release(frame)["pay"])
         [1, 1, 2]
         """
-        from bap_sdc.records.release.drawing import draw_release
+        from bap_sdc.records.release.drawing import release
 
-        return draw_release(self, frame, keep, seed, keep_order=keep_order)
+        return release(self, frame, keep, seed, keep_order, ledger, again)
 
     def law(self, frame: Any) -> Any:
         """Every released combination that each row of a frame may become, with its probability.

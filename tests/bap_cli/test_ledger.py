@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bap_lp import Mechanism, composed, evaluate
+from bap_cli.records import commands
+from bap_lp import InputError, Mechanism, composed, evaluate
 from bap_lp.files.ledger import LEDGER, SecretSource, open_ledger
-from bap_sdc import Eve, Study
+from bap_sdc import Eve, Study, load_study, read_table
+from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.release import composition
 from bap_sdc.records.release.composition import composed_risk
 
@@ -106,10 +108,68 @@ def test_a_run_that_is_killed_before_the_file_is_there_is_repeated(
     (noted,) = lines()
     assert solved("t.csv", "-o", "a.csv")[0] == 0
     assert hashlib.sha256(Path("a.csv").read_bytes()).hexdigest() == noted["output"]
-    with Path("D", LEDGER).open("a") as file:
-        file.write('{"time": "2026')  # a line that was not finished
-    assert "the same draw" in solved("t.csv", "-o", "b.csv")[2]
-    assert len(lines()) == 3
+
+
+def test_a_ledger_that_was_cut_is_refused_and_keeps_what_it_has(solved: Run) -> None:
+    assert solved("t.csv", "-o", "a.csv")[0] == 0
+    place = Path("D", LEDGER)
+    for cut in (place.read_bytes()[:-1], place.read_bytes()[:40]):
+        place.write_bytes(cut)
+        code, out, err = solved("t.csv", "-o", "b.csv")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "ledger.jsonl: line 1 has no end" in err
+        assert place.read_bytes() == cut
+    assert not Path("b.csv").exists()
+
+
+def test_what_is_noted_is_the_mechanism_that_was_drawn_from(
+    solved: Run, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = hashlib.sha256(Path("D/mechanism.json").read_bytes()).hexdigest()
+    real = commands.proved_solution
+
+    def slow(*arguments: object) -> object:
+        found = real(*arguments)
+        Path("study.toml").write_text(STUDY.replace("lambda = 2", "lambda = 0"))
+        assert run("microdata", "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(commands, "proved_solution", slow)
+        assert solved("t.csv", "-o", "a.csv")[0] == 0
+    assert hashlib.sha256(Path("D/mechanism.json").read_bytes()).hexdigest() != own
+    assert [line["mechanism"] for line in lines()] == [own]
+    code, _, err = solved("t.csv", "-o", "b.csv")
+    assert (code, "from another mechanism" in err) == (2, True)
+
+
+def test_python_draws_from_the_ledger_of_the_folder_or_says_that_it_is_a_rehearsal(solved: Run, tmp_path: Path) -> None:
+    frame, best = read_table("t.csv"), load_solution("D")
+    first, second = best.release(frame), best.release(frame)
+    assert first.equals(second)
+    assert "rehearsal" not in first.attrs
+    assert not first.attrs["log"].document()["rehearsal"]
+    assert [line["count"] for line in lines()] == [120, 120]
+    assert "the same draw as on 20" in solved("t.csv", "-o", "a.csv")[2]
+    assert Path("a.csv").read_text() == first.to_csv(index=False)
+    assert not best.release(frame, again=True).equals(first)
+    with pytest.raises(InputError, match="must be left out"):
+        best.release(frame, ledger=".")
+
+    own = load_study("study.toml").study.solve(2)
+    with pytest.raises(InputError, match="again = True needs a ledger"):
+        own.release(frame, again=True)
+    for rehearsal in (own.release(frame), own.release(frame, seed=1), best.release(frame, seed=1)):
+        assert rehearsal.attrs["rehearsal"] is True
+        assert rehearsal.attrs["log"].document()["rehearsal"]
+    (place := tmp_path / "office").mkdir()
+    noted = own.release(frame, ledger=place)
+    assert "rehearsal" not in noted.attrs
+    assert own.release(frame, ledger=place).equals(noted)
+    assert {line["mechanism"] for line in lines(str(place))} == {lines()[0]["mechanism"]}
+    odd = frame.assign(pay=frame["pay"].map({"1": "NA", "2": "b"}))
+    odd = Study(odd, {"pay": "0-1"}, [Eve("ill")]).solve(0).release(odd, ledger=place)  # a level that CSV cannot hold
+    assert set(odd["pay"]) == {"NA", "b"}
 
 
 def test_a_new_draw_is_not_written_before_it_is_known_what_all_draws_leave(
@@ -183,6 +243,32 @@ def test_a_bundle_gives_the_same_signals_for_the_same_states(run: Run) -> None:
     assert run("verify", "d")[0] == 0
     code, _, err = run("release", "d", "heads", "--log", "d/ledger.jsonl")
     assert (code, "--log = 'd/ledger.jsonl' must not be a file that is read" in err) == (2, True)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_a_file_of_states_that_changed_is_refused_where_it_differs(run: Run, header: bool) -> None:
+    assert run("solve", "coin_toss", "--out", "d")[0] == 0
+    more = ["--column", "side"] if header else []
+
+    def signals(states: list[str], *again: str) -> tuple[int, str, str]:
+        Path("s.csv").write_text("\n".join(["side"] * header + states) + "\n")
+        return run("release", "d", "--from", "s.csv", *more, *again)
+
+    states = ["heads", "heads", "tails"] * 10
+    first = signals(states)
+    changed, swapped = states.copy(), states.copy()
+    changed[4] = "tails"
+    swapped[1:3] = swapped[2:0:-1]
+    for other, line in ((changed, 5), (swapped, 2), (states[:-1], 30), ([*states, "heads"], 31)):
+        code, out, err = signals(other)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert f"s.csv: line {line + header}" in err
+        assert "is not as in the file that was drawn on 20" in err
+    assert len(lines("d")) == 1
+    assert signals(states)[1] == first[1]
+    assert signals(changed, "--again")[0] == 0
+    assert signals(changed)[0] == signals(states)[0] == 0  # both were drawn
+    assert run("release", "d", "heads")[0] == 0  # one state is no file
 
 
 def test_a_tier_that_is_released_later_fits_the_one_before(run: Run) -> None:

@@ -161,6 +161,38 @@ def test_a_proposed_study_is_written_where_it_finds_its_table_and_never_over_an_
     assert (folder / "studies/first.toml").read_text() == "edited"
 
 
+def test_a_folder_of_somebody_else_is_not_solved_into(folder, capsys):
+    (folder / "D").mkdir()
+    (folder / "D" / "study.json").write_text("{}")
+    (folder / "D" / "manifest.json").write_text("[]")
+    code, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--out = 'D' has files, and is no folder of an earlier solve" in err
+    assert (folder / "D" / "study.json").read_text() == "{}"
+    for path in (folder / "D").iterdir():
+        path.unlink()
+    assert run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0  # empty
+    assert run(capsys, "solve", "study.toml", "--out", "D", "--no-attackers")[0] == 0  # its own
+
+
+def test_a_page_or_picture_replaces_only_one_that_was_made_with_bap(solved, capsys):
+    for command, name in (
+        (["microdata", "report", "D", "--no-attackers"], "page.html"), (["report", "coin_toss"], "page.html"),
+        (["plot", "coin_toss"], "map.png"), (["plot", "coin_toss"], "map.svg"), (["plot", "coin_toss"], "map.pdf"),
+        (["plot", "study.toml", "--kind", "path"], "map.png"), (["model", "rare_disease", "--plot"], "map.png"),
+    ):  # fmt: skip
+        ask = [*command, *([] if "--plot" in command else ["-o"]), name]
+        place = solved / name
+        place.write_text("my own work about bap-lp")
+        assert main(ask) == 2
+        assert "is there already, and was not made with bap" in capsys.readouterr().err
+        assert place.read_text() == "my own work about bap-lp"
+        place.unlink()
+        assert main(ask) == main(ask) == 0
+        assert place.stat().st_size > 1000
+        place.unlink()
+
+
 def test_a_rehearsal_is_repeated_and_warned_of(solved, capsys):
     texts = []
     for name in ("a.csv", "b.csv"):

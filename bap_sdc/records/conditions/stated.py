@@ -256,16 +256,24 @@ class StudyConditions:
             rule = f"cannot be met: the prior is fitted to {study.records} records"
             raise InputError("conditions.min_cell", self.min_cell, rule)
 
-    def sentences(self, study: Study) -> list[str]:
-        """What is promised, in words for the person who signs."""
+    def disclosed(self, study: Study, threshold: int) -> dict[str, Any]:
+        """What of the [conditions] table may be public: nothing on record types, no level that fewer records have."""
+        out = {name: value for name, value in self.document().items() if name in self.on_columns}
+        for k, _, column, level, _ in self.caps(study):
+            out["cap"][k]["level"] = _level_shown(study, column, level, threshold)
+        return out
+
+    def sentences(self, study: Study, threshold: int = 0) -> list[str]:
+        """What is promised, in words for the person who signs; no level that fewer records than threshold have."""
         out = []
         for _, n, column, level, most in self.caps(study):
-            spy, c = study.spies[n], study.columns[column]
+            spy, name = study.spies[n], study.names[column]
             knows = " and ".join(study.names[k] for k in spy.knows)
             told = f", who knows {knows}," if knows else ""
             out.append(
-                f"Whatever is released, {person(spy.name)}{told} gives {c.name} = {c.labels[level]} a probability of "
-                f"at most {hundred(public(most))} in 100."
+                f"Whatever is released, {person(spy.name)}{told} gives {name} = "
+                f"{_level_shown(study, column, level, threshold)} a probability of at most {hundred(public(most))} "
+                "in 100."
             )
         for n, least in self.floors(study):
             out.append(f"The risk of {person(study.spies[n].name)} is at least {figure(public(least))}.")
@@ -308,6 +316,11 @@ def words_of(study: Study, row: Array, columns: Sequence[int]) -> str:
     """Some columns of a record type in words: "among records with age=30, city=Ulm"."""
     told = ", ".join(f"{study.names[k]}={study.columns[k].labels[int(row[k])]}" for k in columns)
     return f"among records with {told}" if told else "among all records"
+
+
+def _level_shown(study: Study, column: int, level: int, threshold: int) -> str:
+    rare = int((study.codes[:, column] == level).sum()) < threshold
+    return f"(a level of fewer than {threshold} records)" if rare else study.columns[column].labels[level]
 
 
 def _shown(value: Any) -> str:

@@ -29,7 +29,8 @@ _UNREAD = (".xls", ".xlsb", ".ods", ".sas7bdat", ".xpt", ".rds", ".rdata", ".por
 _TEXT = (".csv", ".tsv", ".txt")
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # what a spreadsheet takes for the start of a formula
 _QUOTED = re.compile(f"\\A'(?={_FORMULA.pattern})")
-_NEGATIVE = re.compile(r"-([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_SIZE = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_NUMBERS = re.compile(f"{_SIZE}( to {_SIZE})?")  # -5, and the band -1 to 0: no spreadsheet runs these
 
 
 def pandas_module() -> Any:
@@ -147,7 +148,7 @@ def table_bytes(frame: Any, path: str | os.PathLike[str], separator: str = ",") 
     """The bytes of a table: Parquet if the name says so, else text with empty cells where values are missing.
 
     A cell of text that a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets need;
-    `read_table` takes it away again, and reads the levels that were written.
+    `read_table` takes it away again, and reads the levels that were written. Numbers and bands get none.
 
     Raises:
         InputError: a cell of text would be read as a missing one.
@@ -186,9 +187,14 @@ def meant(cell: str) -> str:
 
 def harmless(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula."""
-    if not isinstance(cell, str) or not _FORMULA.match(cell) or _NEGATIVE.fullmatch(cell):
+    if not isinstance(cell, str) or not _FORMULA.match(cell) or _NUMBERS.fullmatch(cell):
         return cell
     return f"'{cell}"
+
+
+def quoted_columns(frame: Any) -> list[str]:
+    """The columns where `table_bytes` puts an apostrophe in front of cells of text, or of the name."""
+    return [str(name) for name in frame.columns if any(harmless(v) is not v for v in (name, *frame[name].unique()))]
 
 
 def typed_table(frame: Any) -> Any:

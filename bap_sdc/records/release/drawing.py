@@ -13,17 +13,20 @@ import hashlib
 import json
 import secrets
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from os import PathLike
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.files.ledger import Draw, open_ledger
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.data.prior import keys, rows_of
+from bap_sdc.records.data.tables import table_bytes
 from bap_sdc.records.release.published import PublishedChannel, published_channel, same_records
 
 if TYPE_CHECKING:
@@ -35,10 +38,10 @@ if TYPE_CHECKING:
 class ReleaseLog(Tabular, dict[str, Any]):
     """What a release did: records, changed cells by published column, records of types never fitted, columns kept.
 
-    records: how many were released. touched: how many have a changed cell. seed: None for a release that may be
-    published. channel: of these records on published columns, if they are not those of the study. It is an empty
-    mapping: pandas writes what is attached to a frame into Parquet files as JSON, and what a release changed is not for
-    those who get the file.
+    records: how many were released. touched: how many have a changed cell. rehearsal: whether it is in no ledger and
+    must not be published. channel: of these records on published columns, if they are not those of the study. It is an
+    empty mapping: pandas writes what is attached to a frame into Parquet files as JSON, and what a release changed is
+    not for those who get the file.
     """
 
     records: int
@@ -47,7 +50,7 @@ class ReleaseLog(Tabular, dict[str, Any]):
     unseen: int
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
-    seed: int | None
+    rehearsal: bool
     channel: PublishedChannel | None = None
 
     def document(self) -> dict[str, Any]:
@@ -58,11 +61,11 @@ class ReleaseLog(Tabular, dict[str, Any]):
             "unseen": self.unseen,
             "kept": list(self.kept),
             "dropped": list(self.dropped),
-            "rehearsal": self.seed is not None,
+            "rehearsal": self.rehearsal,
         }
 
     def _headline(self) -> str:
-        rehearsal = "" if self.seed is None else ", a rehearsal"
+        rehearsal = ", a rehearsal" if self.rehearsal else ""
         return f": {counted(self.records, 'record')}, {self.touched} changed, {self.unseen} of new types{rehearsal}"
 
     def _grid(self, most: int | None = None) -> Grid:
@@ -74,14 +77,16 @@ def draw_release(
     solution: StudySolution, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *,
     keep_order: bool = False, source: Random | None = None,
 ) -> Any:  # fmt: skip
-    """Draw a release; see `StudySolution.release`. `source` gives the integers, if there is no seed."""
+    """Draw a release; see `StudySolution.release`. Without a `source` from a ledger it is a rehearsal."""
     study = solution.study
     kept = check_kept(study, keep)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     new = solution.channel.unseen(codes)
     channel = solution.channel.over(codes)
-    source = (source or secrets.SystemRandom()) if seed is None else Random(seed)
+    rehearsal = source is None
+    if source is None:
+        source = secrets.SystemRandom() if seed is None else Random(seed)
     told = channel.decode(draw_signals(channel, codes, source))
     place_of = list(range(len(codes)))
     if not keep_order:
@@ -100,12 +105,73 @@ def draw_release(
     touched = int((told != codes[:, list(study.published)]).any(axis=1).sum())
     dropped = tuple(name for name in frame.columns if name not in cells)
     other = None if same_records(study, codes) else published_channel(study, solution.channel, codes)
-    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, seed, other)
+    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, rehearsal, other)
     import pandas
 
     out = pandas.DataFrame(cells)
     out.attrs["log"] = log
+    if rehearsal:
+        out.attrs["rehearsal"] = True
     return out
+
+
+def release(
+    solution: StudySolution, frame: Any, keep: Sequence[str], seed: int | None, keep_order: bool, ledger: Any,
+    again: bool,
+) -> Any:  # fmt: skip
+    """A release that is noted, if there is a ledger and no seed; see `StudySolution.release`."""
+    place = ledger
+    if solution.folder is not None:
+        if ledger is not None:
+            raise InputError("ledger", str(ledger), "must be left out: it is in the folder that the solution has")
+        place = solution.folder.path
+    if seed is None and place is not None:
+        return noted_release(solution, frame, keep, place, again=again, keep_order=keep_order).frame
+    if again:
+        raise InputError("again", again, "needs a ledger and no seed: other draws are not noted")
+    return draw_release(solution, frame, keep, seed, keep_order=keep_order)
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A release, its bytes, and where it comes from.
+
+    drawn: how many draws of these records, of all records, and from other mechanisms the ledger has with it.
+    """
+
+    frame: Any
+    content: bytes
+    draw: Draw
+    drawn: tuple[int, int, int]
+
+
+def noted_release(
+    solution: StudySolution, frame: Any, keep: Sequence[str], folder: str | PathLike[str], *, again: bool = False,
+    keep_order: bool = False, written: Callable[[Any], bytes] | None = None,
+) -> Noted:  # fmt: skip
+    """Draw a release from the seed that the ledger of a folder has for these records, and note it.
+
+    It is noted before it can be seen: a run that is killed afterwards is repeated by the next one. `written` gives the
+    bytes of the file; by default they are those of a CSV file, or of Parquet where text cannot hold a cell.
+    """
+    from bap_sdc.records.bundle import mechanism_digest
+
+    kept = check_kept(solution.study, keep)
+    records, key = input_digest(solution.study, solution.study.encode(frame)), mechanism_digest(solution)
+    with open_ledger(folder) as ledger:
+        draw = ledger.draw(key, records, again=again)
+        released = draw_release(solution, frame, kept, keep_order=keep_order, source=draw.source)
+        content = (written or _file_of)(released)
+        ledger.note(key, records, draw, content, len(released))
+        drawn = ledger.drawn(key, records), ledger.drawn(key), ledger.elsewhere(key)
+    return Noted(released, content, draw, drawn)
+
+
+def _file_of(released: Any) -> bytes:
+    try:
+        return table_bytes(released, "released.csv")
+    except InputError:
+        return table_bytes(released, "released.parquet")
 
 
 def input_digest(study: Study, codes: Array) -> str:

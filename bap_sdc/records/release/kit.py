@@ -31,7 +31,7 @@ from bap_lp.files.documents import dumps, read_document, source_name
 from bap_lp.model.display import clean, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
-from bap_sdc.records.data.tables import harmless, quoting_for
+from bap_sdc.records.data.tables import harmless, is_parquet, quoted_columns, quoting_for
 from bap_sdc.records.release.pram import pram_text
 from bap_sdc.records.release.published import PublishedChannel, moments
 
@@ -52,7 +52,7 @@ def kit_files(
     kept: Sequence[str] = (),
     audit: Mapping[str, Any] | None = None,
     threshold: int = 10,
-    signed: Path | None = None,
+    signed: bytes | None = None,
 ) -> dict[str, bytes]:
     """The files of a kit.
 
@@ -63,7 +63,7 @@ def kit_files(
         kept: known columns that were released as they are.
         audit: the audit of the result, as a document.
         threshold: the smallest number of records that something may be about.
-        signed: the manifest of the folder, of which the kit has the SHA-256.
+        signed: manifest.json of the folder, of which the kit has the SHA-256.
 
     Raises:
         InputError: the file has other columns than the release, or other levels.
@@ -85,12 +85,12 @@ def kit_files(
         files[_unused(f"pd_{re.sub(r'[^A-Za-z0-9_-]', '_', name)[:60]}", files)] = pram_text(
             labels, channel.tables[name,]
         ).encode()
-    files["README.md"] = _readme(solution, list(files), len(frame), threshold).encode()
+    files["README.md"] = _readme(solution, list(files), frame, threshold).encode()
     asked = solution.study.conditions
     # a condition on record types may list them: its name is in the README, its numbers stay in the house
-    stated = {} if asked is None else {name: v for name, v in asked.document().items() if name in asked.on_columns}
-    stated = json.loads(dumps(stated))
-    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam), stated, signed)
+    stated = {} if asked is None else json.loads(dumps(asked.disclosed(solution.study, threshold)))
+    source = None if signed is None else (MANIFEST, signed)
+    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam), stated, source)
 
 
 def check_kit(folder: Path) -> dict[str, Any]:
@@ -225,13 +225,18 @@ def _proved(solution: StudySolution) -> str:
     return f"No release of these columns{under} has {less}"
 
 
-def _kept(solution: StudySolution) -> list[str]:
+def _kept(solution: StudySolution, threshold: int) -> list[str]:
     asked = solution.study.conditions
-    return [] if asked is None else asked.sentences(solution.study)
+    return [] if asked is None else asked.sentences(solution.study, threshold)
 
 
-def _readme(solution: StudySolution, names: Sequence[str], records: int, threshold: int) -> str:
-    study = solution.study
+def _readme(solution: StudySolution, names: Sequence[str], frame: Any, threshold: int) -> str:
+    study, records = solution.study, len(frame)
+    quoted = []
+    if columns := [] if is_parquet(names[0]) else quoted_columns(frame):
+        where = f"Cells of {clean(', '.join(columns), 500)} that a spreadsheet would take for a formula"
+        words = "have an apostrophe in front, which is no part of the level: `bap microdata estimate` removes it."
+        quoted = [f"{where} {words}"]
     title = clean(study.title or "Released records", 200)
     changed = ", ".join(
         f"{clean(t.column, 80)} {percent(share)}" for t, share in zip(study.targets, solution.changed, strict=True)
@@ -261,6 +266,7 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
         f"treat the columns as misclassified with these probabilities. The matrices {matrices} are the same, as "
         "sdcMicro has them.",
         f"Where fewer than {threshold} records have a level, or a pair of levels, its row says that nothing changes.",
+        *quoted,
         "",
         "A single row says little: its cells need not be those of any person. Tables of columns that were not "
         "published, and pairs of columns that `channel.json` does not have, cannot be corrected with it.",
@@ -270,7 +276,7 @@ def _readme(solution: StudySolution, names: Sequence[str], records: int, thresho
         f"{_proved(solution)} at lambda = {_rounded(solution.lam):g}; the office has a proof of this. In the model:",
         "",
         *eves,
-        *(f"- {clean(words, 500)}" for words in _kept(solution)),
+        *(f"- {clean(words, 500)}" for words in _kept(solution, threshold)),
         "",
         "`risks.json` has these numbers, and those of the audit. `manifest.json` has the SHA-256 of every file, and "
         "under `source` that of the office's own manifest, which was signed.",

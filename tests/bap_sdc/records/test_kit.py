@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from bap_cli.main import main
+from bap_cli.records.first_screen import first_screen
 from bap_sdc import Eve, PublishedChannel, Study, estimates, read_table
 from bap_sdc.records.data.tables import table_bytes
 from bap_sdc.records.release.kit import disclosed_channel, kit_files
@@ -225,6 +226,20 @@ def test_a_kit_says_what_the_proof_says_and_lists_no_record_types() -> None:
         assert set(manifest["conditions"]) == ({"cap", "min_cell"} if asked is conditions else set())
         assert first not in readme + files["manifest.json"].decode()
         assert manifest["lambda"] == 0.333
+
+
+def test_a_cap_does_not_name_a_level_of_few_records() -> None:
+    frame = people().assign(ill=["no"] * 200 + ["yes"] * 199 + ["plague"])
+    cap = {"cap": [{"secret": "ill", "level": level, "at_most": "3/4"} for level in ("plague", "yes")]}
+    solution = Study(frame, {"pay": "0-1"}, [Eve("ill", ["age"])], conditions=cap).solve("1/3")
+    for threshold, named in ((10, False), (0, True)):
+        files = kit_files(solution, b"", solution.release(frame, seed=1), threshold=threshold)
+        text = "".join(content.decode() for content in files.values())
+        assert ("plague" in text) == named
+        assert ("ill = (a level of fewer than 10 records) a probability of at most 75" in text) == (not named)
+        assert "ill = yes a probability" in text
+        page = first_screen(solution, solution.verdict(()), True, None, threshold=threshold)
+        assert ("plague" in page) == named
 
 
 def test_another_column_in_the_released_file_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
@@ -135,10 +136,14 @@ def test_the_folder_of_a_study_says_who_is_in_it(tmp_path: Path, monkeypatch: py
     assert told["types"] == np.unique(study.codes[~study.left_out], axis=0).tolist()
     solution = load_solution("D")
     result = json.loads(Path("D", "result.json").read_text())
-    Path("D", "result.json").write_text(json.dumps({**result, "audit": None}))
-    assert disagreement("D", solution) == ""  # the audit is no part of the proof
-    Path("D", "result.json").write_text(json.dumps({**result, "types": 1}))
-    assert disagreement("D", solution) == "result.json has another types than the proof"
+    folder = solution.folder
+
+    def claimed(**more: object) -> str:
+        files = {**folder.raw, "result.json": json.dumps({**result, **more}).encode()}
+        return disagreement(replace(solution, folder=replace(folder, raw=files)))
+
+    assert claimed(audit=None) == ""  # the audit is no part of the proof
+    assert claimed(types=1) == "result.json has another types than the proof"
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -89,18 +90,61 @@ def test_categories_that_no_released_record_has_are_not_written_nor_their_order_
 
 
 def test_cells_that_start_a_formula_are_quoted_and_read_back(tmp_path: Path) -> None:
-    cells = ["=cmd|' /C calc'!A0", "+1 a", "-2+3", "@SUM(A1)", "\tx", "-5", "-.5e3", "plain", "it's", "'quoted", "'=x"]
+    cells = [
+        "=cmd|' /C calc'!A0",
+        "+1 a",
+        "-2+3",
+        "-5-3",
+        "@SUM(A1)",
+        "\tx",
+        "-5",
+        "-.5e3",
+        "plain",
+        "it's",
+        "'quoted",
+        "'=x",
+    ]
     frame = pd.DataFrame({"=name": pd.array(cells, dtype="str"), "n": [-1] * len(cells)})
     raw = table_bytes(frame, "a.csv").decode()
     assert raw.splitlines()[0] == "'=name,n"
     starts = [line.lstrip('"')[0] for line in raw.splitlines()[1:]]
-    assert starts == ["'"] * 5 + ["-", "-", "p", "i", "'", "'"]
+    assert starts == ["'"] * 6 + ["-", "-", "p", "i", "'", "'"]
     (tmp_path / "a.csv").write_text(raw)
     again = read_table(tmp_path / "a.csv")
     assert again["=name"].tolist() == cells
     assert set(again["n"]) == {"-1"}
     with pytest.raises(InputError, match="column 'land' = 'NA' would be read as a missing cell in a text file"):
         table_bytes(pd.DataFrame({"land": ["NA", "ZA"]}), "a.csv")
+
+
+def test_levels_in_a_released_file_are_those_of_the_channel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An apostrophe in front of "-1 to 0" made a level that the channel does not have."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"t": random.integers(-2, 3, 200) / 2, "f": random.choice(["=a", "b"], 200)})
+    frame.assign(ill=random.choice(["no", "yes"], 200)).to_csv("t.csv", index=False)
+    lines = ['data = "t.csv"', "[publish.t]", "[publish.f]", "[[eve]]", 'secret = "ill"', "[columns.t]"]
+    Path("s.toml").write_text("\n".join([*lines, "bands = [-1, 0, 1]", "[alice]", "lambda = 0", ""]))
+    for command in (
+        "solve s.toml --out D --no-attackers",
+        "release D t.csv -o r.csv",
+        "publish D --released r.csv -o k",
+    ):
+        assert main(["microdata", *command.split()]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Cells of f have an apostrophe in front, which is no part of the level" in told
+    plain = pd.read_csv("k/released.csv")  # as somebody reads it who has nothing of ours
+    levels = json.loads(Path("k/channel.json").read_text())["levels"]
+    assert set(plain["t"]) == set(levels["t"]) == {"-1 to 0", "0 to 1"}
+    assert set(pd.read_csv("k/pd_t.csv", index_col=0).columns) == set(levels["t"])
+    assert set(plain["f"]) == {"'=a", "b"}
+    assert (
+        "Cells of f that a spreadsheet would take for a formula have an apostrophe" in Path("k/README.md").read_text()
+    )
+    assert main(["verify", "k"]) == main(["microdata", "estimate", "k"]) == 0
+    assert "-1 to 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "out", "out.parquet.gz", "out.CSV.exe"])

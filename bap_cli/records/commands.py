@@ -171,16 +171,22 @@ def release_command(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Leave the records in their order, which may tell their secrets.")
     ] = False,
+    although: Annotated[
+        str | None, typer.Option(metavar="REASON", help="Why it is released if its light is red; the ledger keeps it.")
+    ] = None,
     allow_float: AllowFloat = False,
     as_json: Json = False,
 ) -> None:
     """Draw the file to publish: every record is replaced by a draw from the mechanism, and the records are shuffled."""
+    from bap_sdc.records.audit.light import AMBER
     from bap_sdc.records.data import tables
     from bap_sdc.records.data.tables import is_parquet
-    from bap_sdc.records.release.drawing import draw_release, noted_release
+    from bap_sdc.records.release.drawing import Red, draw_release, noted_release
 
     if again and seed is not None:
         raise InputError("--again", None, "must not be given with --seed, whose draws are not noted")
+    if although is not None and seed is not None:
+        raise InputError("--although", None, "must not be given with --seed, whose draws are not noted")
     tables.check_ending(out, "--out")
     check_file(out)
     if out.exists() and file.exists() and out.samefile(file):
@@ -207,7 +213,12 @@ def release_command(
                 content = written(released)
             else:
                 more: dict[str, Any] = {"again": again, "keep_order": keep_order, "written": written}
-                noted = noted_release(solution, frame, kept, folder, **more)
+                try:
+                    noted = noted_release(solution, frame, kept, folder, although=although, **more)
+                except Red:
+                    print(f"bap: {clean(' '.join(solution.light.words()), 2000)}", file=sys.stderr)
+                    print('bap: nothing was drawn: --although "REASON" releases it all the same', file=sys.stderr)
+                    raise typer.Exit(3) from None
                 released, content = noted.frame, noted.content
                 left = [] if noted.draw.made is not None else list(_left(solution, *noted.drawn))
         write_files({out: content})
@@ -221,13 +232,17 @@ def release_command(
         print(f"bap: warning: {words}", file=sys.stderr)
     if seed is not None:
         print("bap: warning: drawn with a seed, for a rehearsal: do not publish this file", file=sys.stderr)
+    light = solution.light
+    if light.colour == AMBER:
+        print(f"bap: warning: {clean(' '.join(light.words()), 2000)}", file=sys.stderr)
     if as_json:
-        print_json(log.document())
+        print_json(log.document() | {"light": light.colour})
         return
     cells = ", ".join(f"{clean(name)} {count}" for name, count in log.changed.items())
     from bap_cli.terminal import console, say
 
     paper = console()
+    say(paper, light.words()[0])
     say(paper, f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
     say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
     if log.dropped:

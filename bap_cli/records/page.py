@@ -23,11 +23,13 @@ from bap_cli.records.first_screen import first_screen, symbols
 from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED, probability
 from bap_cli.report.html import MADE, island, policy
+from bap_lp.files.documents import source_name
+from bap_lp.files.ledger import LEDGER, entries_of
 from bap_lp.model.display import both, clean, percent, printable
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk
-from bap_sdc.records.bundle import ReadFolder
+from bap_sdc.records.bundle import ReadFolder, mechanism_digest
 from bap_sdc.records.release.alternatives import ReleaseComparison
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.study import Study
@@ -53,6 +55,17 @@ _SHORT = 36  # characters of a row's name that are kept on one line
 Rows = Sequence[Sequence[Any]]
 
 
+def _although(solution: StudySolution) -> str | None:
+    """Why the mechanism was last released against its light, as the ledger of its folder says."""
+    folder = solution.folder
+    if folder is None or not (folder.path / LEDGER).is_file():
+        return None
+    path, key = folder.path / LEDGER, mechanism_digest(solution)
+    with path.open("rb") as file:
+        said = [e.although for e in entries_of(file, source_name(path)) if e.mechanism == key and e.although]
+    return said[-1] if said else None
+
+
 def report_page(
     solution: StudySolution,
     *,
@@ -71,7 +84,7 @@ def report_page(
     lines, document = ("", None) if path is None else lines_section(path, solution.lam)
     progress("drawing")
     body = [
-        first_screen(solution, verdict, public, solution.folder, threshold=threshold),
+        first_screen(solution, verdict, public, solution.folder, _although(solution), threshold),
         lines,
         _columns(solution, threshold if public else 0),
         _released(solution, audit, public),

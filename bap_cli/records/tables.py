@@ -20,12 +20,14 @@ UNCHANGED = "unchanged"  # a measure of what Eve knows anyway
 
 
 def show_solution(solution: StudySolution, source: str, choice: str, verdict: Sequence[str] = ()) -> None:
-    """The verdict, the optimum and its proof; `choice` says how lambda was chosen."""
+    """The light, the verdict, the optimum and its proof; `choice` says how lambda was chosen."""
     study = solution.study
     out = console()
+    for light in verdict[:1]:
+        say(out, light)
     say(out, clean(study.title or source, 200))
     out.print()
-    bullets(verdict, out)
+    bullets(verdict[1:], out)
     kind = "exact arithmetic" if solution.exact else "float arithmetic"
     types = counted(len(study.prior.types), "record type")
     say(

@@ -76,6 +76,7 @@ class Entry:
     output: str
     count: int
     rows: str = ""
+    although: str = ""
 
     def differs(self, rows: Sequence[str]) -> int:
         """The first row, counted from 0, that the file of this entry did not have there."""
@@ -101,7 +102,8 @@ class Ledger:
 
     def __init__(self, file: Any, where: str) -> None:
         self._file, self._where = file, where
-        self.entries = self._read()
+        file.seek(0)
+        self.entries = entries_of(file, where)
 
     def draw(self, mechanism: str, asked: str, count: int = 1, again: bool = False) -> Draw:
         """The latest draw of this input, or a new one if there is none or `again`; more of it go on where it ended.
@@ -131,40 +133,46 @@ class Ledger:
 
     def note(
         self, mechanism: str, asked: str, draw: Draw, output: bytes, count: int, draws: int = 1, *,
-        rows: Sequence[str] = (),
+        rows: Sequence[str] = (), although: str = "",
     ) -> None:  # fmt: skip
-        """Write that this draw leaves as this output."""
+        """Write that this draw leaves as this output; although: why, if its light is red."""
         now, digest = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), hashlib.sha256(output).hexdigest()
         marks = "".join(_mark(draw.seed, row) for row in rows)
-        entry = Entry(now, mechanism, asked, draw.seed, draws, digest, count, marks)
+        entry = Entry(now, mechanism, asked, draw.seed, draws, digest, count, marks, although)
         self._file.seek(0, os.SEEK_END)
         self._file.write(json.dumps(asdict(entry)).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         self.entries.append(entry)
 
-    def _read(self) -> list[Entry]:
-        self._file.seek(0)
-        raw = bounded(self._file, self._where, limit("bytes"))
-        lines = raw.splitlines()
-        if lines and not raw.endswith(b"\n"):
-            cut = "has no end, and may be a draw: restore it"
-            rule = f"{cut}. If a run was killed while it wrote, nothing left with it: remove the line"
-            raise InputError(f"{self._where}: line {len(lines)}", None, rule)
-        return [self._entry(line, k + 1) for k, line in enumerate(lines)]
 
-    def _entry(self, line: bytes, number: int) -> Entry:
-        kinds = {"draws": int, "count": int}
-        try:
-            document = json.loads(line)
-            entry = Entry(**document)
-            if len(bytes.fromhex(entry.seed)) != _SEED:
-                raise ValueError("a seed has another size")
-            if any(type(getattr(entry, f.name)) is not kinds.get(f.name, str) for f in fields(Entry)):
-                raise ValueError("a field has another type")
-        except (ValueError, TypeError, RecursionError):
-            raise InputError(f"{self._where}: line {number}", None, "is not a line of a ledger") from None
-        return entry
+def entries_of(file: Any, where: str) -> list[Entry]:
+    """The lines of a ledger.
+
+    Raises:
+        InputError: a line is something else, or has no end.
+    """
+    raw = bounded(file, where, limit("bytes"))
+    lines = raw.splitlines()
+    if lines and not raw.endswith(b"\n"):
+        cut = "has no end, and may be a draw: restore it"
+        rule = f"{cut}. If a run was killed while it wrote, nothing left with it: remove the line"
+        raise InputError(f"{where}: line {len(lines)}", None, rule)
+    return [_entry(line, f"{where}: line {k + 1}") for k, line in enumerate(lines)]
+
+
+def _entry(line: bytes, where: str) -> Entry:
+    kinds = {"draws": int, "count": int}
+    try:
+        document = json.loads(line)
+        entry = Entry(**document)
+        if len(bytes.fromhex(entry.seed)) != _SEED:
+            raise ValueError("a seed has another size")
+        if any(type(getattr(entry, f.name)) is not kinds.get(f.name, str) for f in fields(Entry)):
+            raise ValueError("a field has another type")
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(where, None, "is not a line of a ledger") from None
+    return entry
 
 
 def _mark(seed: str, row: str) -> str:

@@ -24,6 +24,7 @@ from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
     from bap_sdc.records.audit.audit import Audit
+    from bap_sdc.records.audit.light import Light
     from bap_sdc.records.audit.verdict import StudyVerdict
     from bap_sdc.records.bundle import ReadFolder
     from bap_sdc.records.release.alternatives import ReleaseComparison
@@ -128,7 +129,7 @@ class StudySolution(Tabular):
 
     def release(
         self, frame: Any, keep: Sequence[str] = (), seed: int | None = None, *, keep_order: bool = False,
-        ledger: str | PathLike[str] | None = None, again: bool = False,
+        ledger: str | PathLike[str] | None = None, again: bool = False, although: str | None = None,
     ) -> Any:  # fmt: skip
         """Draw the file to publish.
 
@@ -143,14 +144,15 @@ class StudySolution(Tabular):
                 records may tell something about them.
             ledger: an existing folder of yours, where `ledger.jsonl` remembers the draws.
             again: draw anew what is in the ledger, which leaves Eve less risk than one draw.
+            although: why a release is published whose light is red; the ledger keeps it.
 
         Returns:
             A DataFrame with the published and kept columns in their order, its rows shuffled, with an index of its own;
             `attrs["log"]` counts what was changed, and `attrs["rehearsal"]` is true if no ledger has the draw.
 
         Raises:
-            InputError: a column or level is not one of the study, the ledger cannot be written, or the records were
-                drawn from another mechanism.
+            InputError: a column or level is not one of the study, the ledger cannot be written, the records were drawn
+                from another mechanism, or the light is red and there is no reason.
 
         >>> import pandas
         >>> from bap_sdc import Eve, Study
@@ -161,7 +163,7 @@ class StudySolution(Tabular):
         """
         from bap_sdc.records.release.drawing import release
 
-        return release(self, frame, keep, seed, keep_order, ledger, again)
+        return release(self, frame, keep, seed, keep_order, ledger, again, although)
 
     def law(self, frame: Any) -> Any:
         """Every released combination that each row of a frame may become, with its probability.
@@ -343,6 +345,14 @@ class StudySolution(Tabular):
         from bap_sdc.records.audit.verdict import verdict_of
 
         return verdict_of(self, attackers)
+
+    @cached_property
+    def light(self) -> Light:
+        """The light of the verdict: that in the folder that the solution was read from, or that of `verdict`."""
+        from bap_sdc.records.audit.light import Light
+
+        found = None if self.folder is None else self.folder.document("result.json")["verdict"]
+        return self.verdict().light if found is None else Light.of_document(found["light"])
 
     def document(self, audit: Audit | None = None, verdict: StudyVerdict | None = None) -> dict[str, Any]:
         """The result as one JSON document."""

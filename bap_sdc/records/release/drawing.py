@@ -25,6 +25,7 @@ import numpy as np
 from bap_lp.files.ledger import Draw, open_ledger
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
+from bap_sdc.records.audit.light import RED
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import table_bytes
 from bap_sdc.records.release.published import PublishedChannel, published_channel, same_records
@@ -117,7 +118,7 @@ def draw_release(
 
 def release(
     solution: StudySolution, frame: Any, keep: Sequence[str], seed: int | None, keep_order: bool, ledger: Any,
-    again: bool,
+    again: bool, although: str | None,
 ) -> Any:  # fmt: skip
     """A release that is noted, if there is a ledger and no seed; see `StudySolution.release`."""
     place = ledger
@@ -126,7 +127,10 @@ def release(
             raise InputError("ledger", str(ledger), "must be left out: it is in the folder that the solution has")
         place = solution.folder.path
     if seed is None and place is not None:
-        return noted_release(solution, frame, keep, place, again=again, keep_order=keep_order).frame
+        more: dict[str, Any] = {"again": again, "keep_order": keep_order, "although": although}
+        return noted_release(solution, frame, keep, place, **more).frame
+    if although is not None:
+        raise InputError("although", although, "needs a ledger and no seed: it is noted there")
     if again:
         raise InputError("again", again, "needs a ledger and no seed: other draws are not noted")
     return draw_release(solution, frame, keep, seed, keep_order=keep_order)
@@ -147,24 +151,38 @@ class Noted:
 
 def noted_release(
     solution: StudySolution, frame: Any, keep: Sequence[str], folder: str | PathLike[str], *, again: bool = False,
-    keep_order: bool = False, written: Callable[[Any], bytes] | None = None,
+    keep_order: bool = False, although: str | None = None, written: Callable[[Any], bytes] | None = None,
 ) -> Noted:  # fmt: skip
     """Draw a release from the seed that the ledger of a folder has for these records, and note it.
 
-    It is noted before it can be seen: a run that is killed afterwards is repeated by the next one. `written` gives the
-    bytes of the file; by default they are those of a CSV file, or of Parquet where text cannot hold a cell.
+    One whose light is red needs a reason, `although`, which is noted with it. It is noted before it can be seen: a run
+    that is killed afterwards is repeated by the next one. `written` gives the bytes of the file; by default they are
+    those of a CSV file, or of Parquet where text cannot hold a cell.
     """
     from bap_sdc.records.bundle import mechanism_digest
 
+    _require_reason(solution, although)
     kept = check_kept(solution.study, keep)
     records, key = input_digest(solution.study, solution.study.encode(frame)), mechanism_digest(solution)
     with open_ledger(folder) as ledger:
         draw = ledger.draw(key, records, again=again)
         released = draw_release(solution, frame, kept, keep_order=keep_order, source=draw.source)
         content = (written or _file_of)(released)
-        ledger.note(key, records, draw, content, len(released))
+        ledger.note(key, records, draw, content, len(released), although=although or "")
         drawn = ledger.drawn(key, records), ledger.drawn(key), ledger.elsewhere(key)
     return Noted(released, content, draw, drawn)
+
+
+def _require_reason(solution: StudySolution, although: str | None) -> None:
+    """A release whose light is red needs a reason."""
+    if although is not None and not although.strip():
+        raise InputError("although", although, "must be a reason")
+    if although is None and solution.light.colour == RED:
+        raise Red("although", None, f"must say why this is released. {' '.join(solution.light.words())}")
+
+
+class Red(InputError):
+    """The light of a release is red, and there is no reason to publish it."""
 
 
 def _file_of(released: Any) -> bytes:

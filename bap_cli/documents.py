@@ -74,6 +74,7 @@ def evaluation_document(problem: Problem, mechanism: Mechanism, evaluation: Eval
         "agents": {name: text(risk) for name, risk in evaluation.agents.items()},
         **_information(evaluation),
         "epsilon": _finite(mechanism.epsilon),
+        "bob_invariant": evaluation.bob_invariant,
         "signals": _signals(evaluation),
         "zero_probability_states": list(problem.null_states),
     }
@@ -100,6 +101,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
                 "risks": _risks(row.risks, comparison.lam),
                 "excess": text(row.excess),
                 "epsilon": _finite(row.epsilon),
+                "bob_invariant": row.bob_invariant,
                 **({} if asked is None else {"meets_conditions": row.meets_conditions, "breaks": row.breaks}),
             }
             for row in comparison.rows

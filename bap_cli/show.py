@@ -13,7 +13,7 @@ from rich.console import Console
 from bap_cli.terminal import console, fitting, paragraph, say, show_table, told
 from bap_lp.model.agents import values_of
 from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
-from bap_lp.model.evaluated import certainty_in_words
+from bap_lp.model.evaluated import certainty_in_words, invariance
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import InputError, public
@@ -187,7 +187,11 @@ def show_evaluation(
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
-    for line in [*learned(evaluation, bits), *certainty_in_words(problem, mechanism)]:
+    for line in [
+        invariance(evaluation.bob_invariant),
+        *learned(evaluation, bits),
+        *certainty_in_words(problem, mechanism),
+    ]:
         paragraph(out, line)
     ratio = mechanism.max_ratio
     out.print()
@@ -208,6 +212,9 @@ def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> No
     say(out, f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
     _releases(out, comparison)
+    same = [row.name for row in comparison.rows if row.bob_invariant]
+    names = listed(same, " and ") if same else "none of them"
+    paragraph(out, f"Bob-invariant (Bob decides as well as with the data): {names}.")
     if comparison.conditions is not None:
         paragraph(out, f"Conditions: {comparison.conditions.words()}.")
         for row in comparison.rows:

@@ -108,6 +108,8 @@ class Evaluation(Tabular, Risks):
         agents: every Bob's and Eve's own unweighted risk, by name; with the log loss it is H(A|S), in nats.
         information: I(A;S) in nats, by the names of the agents with the log loss; given what they know, if they do.
         information_error: how far each of these, and the agent's own risk H(A|S), may be off.
+        bob_invariant: whether every signal leads every Bob to a decision that is as good as with the data, in every
+            state that sends it; in floats up to 10^-9 of what he loses at the signal.
 
     >>> from bap_lp import Mechanism, Problem, evaluate
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -119,6 +121,7 @@ class Evaluation(Tabular, Risks):
     agents: dict[str, Number] = field(default_factory=dict)
     information: dict[str, Number] = field(default_factory=dict)
     information_error: dict[str, float] = field(default_factory=dict)
+    bob_invariant: bool = False
 
     @property
     def risks(self) -> Risks:
@@ -128,6 +131,7 @@ class Evaluation(Tabular, Risks):
         """The risks, and what happens at the signals, in plain sentences."""
         exact = not any(isinstance(s.probability, float) for s in self.signals)
         lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
+        lines.append(invariance(self.bob_invariant))
         for name, gained in self.information.items():
             left = float(self.agents[name]) / log(2)
             lines.append(f"{clean(name)} learns {float(gained) / log(2):.6g} bits, and {left:.6g} bits stay hidden.")
@@ -149,6 +153,13 @@ class Evaluation(Tabular, Risks):
             told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
             rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
         return Grid(("signal", "probability", *agents), rows, len(self.signals))
+
+
+def invariance(holds: bool) -> str:
+    """Whether a release is Bob-invariant, in words."""
+    if holds:
+        return "Bob-invariant: every signal leads Bob to a decision that is as good as with the data."
+    return "Not Bob-invariant: some signal leads Bob to a decision that is worse than with the data."
 
 
 class CertainEve(NamedTuple):

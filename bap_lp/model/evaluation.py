@@ -3,6 +3,10 @@
 At signal s an agent with loss L plays argmin_d sum_x p(x) q(s|x) L(x,d): dividing by P(s) cannot move the argmin.
 R = sum_s min_d sum_x p(x) q(s|x) L(x,d), so no posterior is needed for the risks, only for the explanation.
 Agents with beliefs or losses of their own play their own best decisions, with ties broken for Alice (see `beliefs`).
+
+A release is Bob-invariant if at every signal some decision d of Bob's is best in every state that sends it. What Bob
+loses by not seeing the data, R_B - R_B^full = sum_s min_d sum_x p(x) q(s|x) (B(x,d) - min_i B(x,i)), is a sum of terms
+that are not negative. So it is zero if and only if the release is Bob-invariant, and such a d is optimal at the signal.
 """
 
 from __future__ import annotations
@@ -97,6 +101,39 @@ def _log_error(low: Any, high: Any, weight: Any, rho: Array) -> float:
     return float(high - low) + units * 2.0**-52 * float(high + 2 * weight)
 
 
+def is_bob_invariant(problem: Problem, mechanism: Mechanism) -> bool:
+    """Whether every signal leads every Bob to a decision that is as good as with the data, in every state."""
+    rho, _ = joint(problem, mechanism)
+    played = [own for own, _, _ in replies(problem, mechanism.q, rho)] if problem.misaligned else []
+    return _bob_invariant(problem, rho, played)
+
+
+def _bob_invariant(problem: Problem, rho: Array, played: Sequence[Array]) -> bool:
+    """played: what the agents decide at the signals, if they act on beliefs of their own. Floats may be off by _LISTED.
+
+    Who reports probabilities reports what he believes, so all states that send a signal must have one law. A Bob with
+    harm of his own must do what he would with the data: his best decision there, with ties broken for Alice.
+    """
+    exact = is_exact(rho)
+    for k, bob in enumerate(problem.bobs):
+        if k in problem.forecasters:
+            law = field_of(rho).array(problem.forecasters[k].law)
+            alike = (law[np.flatnonzero(column)] for column in (rho != 0).T if column.any())
+            good = all((rows.max(axis=0) - rows.min(axis=0) <= (0 if exact else _LISTED)).all() for rows in alike)
+        elif played:
+            own = problem.exactly.bobs[k]
+            harm = own.loss if own.harm is None else own.harm
+            best = own.loss == own.loss.min(axis=1)[:, None]
+            least = EXACT.list(row[kept].min() for row, kept in zip(harm, best, strict=True))
+            good = bool((best & (harm == least[:, None]))[:, played[k]][rho != 0].all())
+        else:
+            regret = signal_losses(rho, bob.loss - bob.loss.min(axis=1)[:, None]).min(axis=1)
+            good = bool((regret <= (0 if exact else _LISTED * signal_losses(rho, bob.loss).max(axis=1))).all())
+        if not good:
+            return False
+    return True
+
+
 def _own_risks(
     problem: Problem, mechanism: Mechanism, rho: Array
 ) -> tuple[Risks, list[Any], list[tuple[Array, Array]]]:
@@ -152,8 +189,10 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     group = (*problem.bobs, *problem.eves)
     owners = [*range(len(problem.bobs)), *(len(problem.bobs) + n for n, _ in problem.eve_views)]
     deciders, field_ = [group[owner] for owner in owners], field_of(rho)
+    actions: list[Array] = []
     if problem.misaligned:
         found, own, played = _own_risks(problem, mechanism, rho)
+        actions = [first for first, _ in played]
         decisions = [
             [_ordered(agent, int(first[s]), best[s]) for agent, (first, best) in zip(deciders, played, strict=True)]
             for s in range(len(mechanism.signals))
@@ -172,6 +211,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     return Evaluation(
         found.bob, found.eve, found.bob_error, found.eve_error, told, agents,
         {name: value for name, (value, _) in gained.items()}, {name: error for name, (_, error) in gained.items()},
+        _bob_invariant(problem, rho, actions),
     )  # fmt: skip
 
 
@@ -306,4 +346,5 @@ def _misaligned(problem: Problem, mechanism: Mechanism, rho: Array, eve_prior: A
             for s in aligned.signals
         ),
         aligned.agents,
+        bob_invariant=aligned.bob_invariant,
     )

@@ -20,7 +20,7 @@ from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, both, clean, equals, fraction
-from bap_lp.model.evaluation import joint, risks
+from bap_lp.model.evaluation import is_bob_invariant, joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -106,6 +106,7 @@ BEST: dict[str, Best] = {
 
 # `compare` builds a states x states channel up to this many states. The geometric one spans ratio^(1 - N), and
 # 20^199 = 1e259 is still a float.
+_NO_YES = "no", "yes"
 _TRACE = EXACT.number(1) / 10**9
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
@@ -169,7 +170,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
 class Row(Displayed):
     """One release: its risks, R_A at the table's lam, its epsilon, and how far it is above the optimum.
 
-    `breaks` says which condition the release breaks: "" if none, None if there are no conditions.
+    `breaks` says which condition the release breaks: "" if none, None if there are no conditions. `bob_invariant`:
+    whether every signal leads Bob to a decision that is as good as with the data.
     """
 
     name: str
@@ -178,6 +180,7 @@ class Row(Displayed):
     alice: Number
     epsilon: float
     excess: Number
+    bob_invariant: bool
     breaks: str | None = None
 
     @property
@@ -218,11 +221,14 @@ class Comparison(Tabular):
         return f": {equals('lambda', self.lam, fraction)}, {len(self.rows)} releases, {optimum}"
 
     def _grid(self, most: int | None = None) -> Grid:
-        columns = ["release", "parameter", "R_B", "R_E", "R_A", "above the optimum", "epsilon"]
-        rows = [[r.name, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.excess, r.epsilon] for r in self.rows[:most]]
+        columns = ["release", "parameter", "R_B", "R_E", "R_A", "above the optimum", "epsilon", "Bob-invariant"]
+        rows = [
+            [r.name, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.excess, r.epsilon, _NO_YES[r.bob_invariant]]
+            for r in self.rows[:most]
+        ]
         if self.conditions is not None:
             columns.append("meets the conditions")
-            rows = [[*row, "no" if r.breaks else "yes"] for row, r in zip(rows, self.rows, strict=False)]
+            rows = [[*row, _NO_YES[not r.breaks]] for row, r in zip(rows, self.rows, strict=False)]
         return Grid(columns, rows, len(self.rows))
 
 
@@ -280,7 +286,7 @@ def compare(
         excess: Number = alice - optimum.value
         if problem.reporting and abs(float(excess)) <= own.alice_error(weight):
             excess = 0.0  # the value of the optimum is rounded up
-        return Row(name, parameter, own, alice, mechanism.epsilon, excess, breaks)
+        return Row(name, parameter, own, alice, mechanism.epsilon, excess, is_bob_invariant(problem, mechanism), breaks)
 
     rows = [row("optimum", None, optimum.mechanism, optimum.risks)]
     rows += [row(name, parameter, m, risks(problem, m)) for name, parameter, m in found]

@@ -21,6 +21,7 @@ from bap_sdc.count_tables.protections import USUAL, Geometric, Protection
 from bap_sdc.count_tables.questions import exact_number
 
 _MOST_STATES = 100_000  # up to which Bob's decision is evaluated
+_SPARE = 1e-9  # of R_B without a release: what a Bob of a float problem may lose and be told to lose nothing
 _MOST_SIGNS = 12  # cells up to which the largest distance between two tables is looked for
 
 
@@ -103,7 +104,10 @@ def compare_tables(
 
     def row(name: str, own: Risks, epsilon: float) -> Row:
         alice = own.alice(weight)
-        return Row(name, None, own, alice, epsilon, alice - best.value, _breaks(own, wanted))
+        spare = 0 if exact else _SPARE * null.bob  # a Bob who loses nothing decides as well as with the data
+        return Row(
+            name, None, own, alice, epsilon, alice - best.value, own.bob <= full.bob + spare, _breaks(own, wanted)
+        )
 
     rows = [row("optimum", best.risks, best.mechanism.epsilon), *(row(*entry) for entry in found)]
     ranked = tuple(sorted(rows, key=lambda r: (r.alice, r.name != "optimum")))

@@ -73,6 +73,9 @@ def test_what_solve_writes_can_be_verified_evaluated_and_released(run: Run, form
     assert (code, err) == (0, "")
     assert json.loads(out)["risks"] == {"bob": "13/40", "eve": "3/4", "alice": "3/40"}
     assert json.loads(out)["epsilon"] == "inf"
+    assert json.loads(out)["bob_invariant"] is False
+    out = " ".join(run("evaluate", "coin_toss", "a/b/mechanism.json")[1].split())
+    assert "Not Bob-invariant: some signal leads Bob to a decision that is worse than with the data." in out
     code, out, err = run("release", "a/b/mechanism.json", "tails", "--count", "20", "--seed", "1")
     assert (code, err, len(set(out.split("\n")[:-1]))) == (0, "", 1)
 
@@ -120,7 +123,10 @@ def test_compare_lists_the_usual_releases_and_what_is_left_out(run: Run) -> None
     assert rows["full"]["risks"] == {"bob": "1/4", "eve": "0", "alice": "1/4"}
     assert rows["full"]["epsilon"] == "inf"
     assert rows["null"]["excess"] == "7/40"
+    assert {name for name, row in rows.items() if row["bob_invariant"]} == {"full", "Bob's decision"}
     assert rows["randomised response"]["parameter"] == "w = 3/13"
+    out = " ".join(run("compare", "coin_toss")[1].split())
+    assert "Bob-invariant (Bob decides as well as with the data): full and Bob's decision." in out
     code, out, err = run("compare", "district")
     assert (code, err) == (0, "")
     assert "Left out: posterior sample, because theta is needed" in out

@@ -201,7 +201,9 @@ def test_frames_hold_the_whole_table_with_exact_numbers() -> None:
     assert frame.loc["1", "1"] == F(7, 10)
     assert BEST.to_frame().equals(frame)
     assert BEST.problem.to_frame().loc["0", "Eve: 1"] == 1
-    assert compare(coin(), "1/3").to_frame().loc["full", "above the optimum"] == F(7, 40)
+    frame = compare(coin(), "1/3").to_frame()
+    assert frame.loc["full", "above the optimum"] == F(7, 40)
+    assert frame["Bob-invariant"].to_dict()["full"] == "yes" != frame["Bob-invariant"].to_dict()["null"]
     assert lambda_path(coin()).to_frame()["R_E"].tolist() == [0, F(3, 4)]
     assert evaluate(coin(), BEST.mechanism).to_frame().loc["0", "Eve"] == "0, 1"
     assert randomised_response_family(coin()).to_frame().loc[F(3, 13), "R_E"] == F(3, 4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -259,6 +260,94 @@ def test_compare_leaves_out_what_is_too_large() -> None:
     omitted = dict(compare(line(600).as_float(), 0.1).omitted)
     assert omitted["randomised response"] == "states are 600, more than 500"
     assert "full" not in omitted
+
+
+@quick
+@given(st.data())
+def test_bob_invariance_is_what_the_definition_says_and_keeps_his_risk_at_the_floor(data: st.DataObject) -> None:
+    problem = data.draw(models())
+    mechanism = data.draw(releases(problem))
+    found, floor = evaluate(problem, mechanism), evaluate(problem, full(problem))
+    loss, rows = problem.bobs[0].loss, mechanism.channel
+    sent = ([x for x, mass in enumerate(problem.p) if mass > 0 and row[x] > 0] for row in rows.T)
+    best = ([d for d in range(loss.shape[1]) if all(loss[x, d] == loss[x].min() for x in own)] for own in sent)
+    assert found.bob_invariant == all(best) == (found.bob == floor.bob)
+    assert evaluate(problem.as_float(), mechanism).bob_invariant >= found.bob_invariant
+    assert floor.bob_invariant
+    assert evaluate(problem, bob_decision(problem)).bob_invariant
+
+
+TOSSES = ["".join(word) for word in product("01", repeat=3)]
+
+
+def tosses(**agents: Any) -> Problem:
+    """Three tosses of a coin that is fair or shows heads three times out of four; Eve wants the first toss."""
+    likelihood = [[math.prod(p if c == "1" else 1 - p for c in word) for word in TOSSES] for p in (F(1, 2), F(3, 4))]
+    first = [[c != word[0] for c in "01"] for word in TOSSES]
+    eve = [[int(v) for v in row] for row in first]
+    return Problem.from_model(["1/2", "1/2"], likelihood, [[0, 3, 1], [3, 0, 1]], eve, states=TOSSES, **agents)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_every_sufficient_statistic_is_bob_invariant_and_a_lossy_release_is_not(exact: bool) -> None:
+    problem = tosses() if exact else tosses().as_float()
+    for found in (
+        statistic(problem, lambda word: word.count("1")),
+        statistic(problem, lambda word: (word.count("1"), word[0])),
+        bob_decision(problem),
+        full(problem),
+    ):
+        assert evaluate(problem, found).bob_invariant
+    for lossy in (null(problem), statistic(problem, lambda word: word[0]), randomised_response(problem, "1/1000")):
+        assert not evaluate(problem, lossy).bob_invariant
+        assert compare(problem, "1/9", mechanisms=[lossy])[str(lossy.name)].bob_invariant is False
+
+
+def test_ties_leave_room_for_bob_invariance() -> None:
+    """Decision 0 is best in states a and b, decision 1 in b and c, and no decision in all three."""
+    problem = Problem(
+        ["1/4", "1/2", "1/4", 0], [[0, 1, 9], [1, 1, 2], [1, 0, 9], [9, 9, 0]], [[0]] * 4, states=[*"abcz"]
+    )
+    for blocks, invariant in (
+        ([["a", "b"], ["c", "z"]], True),
+        ([["a", "z"], ["b", "c"]], True),
+        ([["b"], ["a", "c", "z"]], False),
+        ([["a", "b", "c", "z"]], False),
+    ):
+        assert evaluate(problem, partition(problem, blocks)).bob_invariant == invariant
+    split = Mechanism([[1, 0], ["1/3", "2/3"], [0, 1], ["1/2", "1/2"]])
+    assert evaluate(problem, split).bob_invariant
+
+
+def test_every_bob_must_decide_as_well_as_with_the_data() -> None:
+    guess = [[0, 1], [0, 1], [1, 0], [1, 0]]
+    parity = [[0, 1], [1, 0], [0, 1], [1, 0]]
+    problem = Problem(["1/4"] * 4, bobs=[Agent(guess, name="a"), Agent(parity, name="b")], eves=[Agent([[0]] * 4)])
+    assert evaluate(problem, bob_decision(problem)).bob_invariant
+    assert not evaluate(problem, partition(problem, [[0, 1], [2, 3]])).bob_invariant
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("score", ["log", "brier"])
+def test_a_bob_who_reports_needs_all_that_the_data_say_about_what_he_wants(score: str, exact: bool) -> None:
+    law = [["1/2", "1/2"], ["1/2", "1/2"], ["1/3", "2/3"]]
+    bob = Agent(score, secret=law, decisions=["y", "n"])
+    problem = Problem(["1/2", "1/3", "1/6"], bobs=[bob], eve_loss=[[0, 1], [1, 0], [1, 0]])
+    problem = problem if exact else problem.as_float()
+    assert evaluate(problem, partition(problem, [[0, 1], [2]])).bob_invariant
+    assert not evaluate(problem, partition(problem, [[0], [1, 2]])).bob_invariant
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_bob_with_harm_of_his_own_must_do_what_he_would_do_with_the_data(exact: bool) -> None:
+    """He is indifferent in states 0 and 1, where Alice is not: with the data he decides for her."""
+    bob = Agent([[0, 0], [0, 0], [1, 0]], harm=[[0, 1], [1, 0], [1, 0]])
+    problem = Problem(["1/4", "1/4", "1/2"], bobs=[bob], eve_loss=[[0], [0], [0]])
+    problem = problem if exact else problem.as_float()
+    assert evaluate(problem, full(problem)).bob_invariant
+    assert evaluate(problem, partition(problem, [[0], [1, 2]])).bob_invariant
+    assert not evaluate(problem, partition(problem, [[0, 1], [2]])).bob_invariant
+    assert not evaluate(problem, partition(problem, [[1], [0, 2]])).bob_invariant
 
 
 def test_a_problem_with_one_state_has_releases() -> None:

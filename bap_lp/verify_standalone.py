@@ -33,7 +33,8 @@ the bound of the finite problem whose Bob has the decisions v and the losses c; 
 Logarithms are rounded to multiples of 2^-128 and c down to one of 2^-96.
 
 A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
-is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size.
+is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size. Its value
+is the least float that is not below R_A, its bound the largest one that is proved, its gap what lies between the two.
 """
 
 import contextlib

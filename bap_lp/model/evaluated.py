@@ -131,7 +131,6 @@ class Evaluation(Tabular, Risks):
         """The risks, and what happens at the signals, in plain sentences."""
         exact = not any(isinstance(s.probability, float) for s in self.signals)
         lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
-        lines.append(invariance(self.bob_invariant))
         for name, gained in self.information.items():
             left = float(self.agents[name]) / log(2)
             lines.append(f"{clean(name)} learns {float(gained) / log(2):.6g} bits, and {left:.6g} bits stay hidden.")
@@ -140,7 +139,7 @@ class Evaluation(Tabular, Risks):
             lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")
         if len(self.signals) > LISTED:
             lines.append(f"There are {counted(len(self.signals) - LISTED, 'more signal')}.")
-        return "\n".join(lines)
+        return "\n".join([*lines, invariance(self.bob_invariant)])
 
     def _headline(self) -> str:
         return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"

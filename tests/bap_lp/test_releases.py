@@ -314,7 +314,9 @@ def test_ties_leave_room_for_bob_invariance() -> None:
         ([["b"], ["a", "c", "z"]], False),
         ([["a", "b", "c", "z"]], False),
     ):
-        assert evaluate(problem, partition(problem, blocks)).bob_invariant == invariant
+        found = evaluate(problem, partition(problem, blocks))
+        assert found.bob_invariant == invariant
+        assert found.summary().splitlines()[-1].startswith("Bob-invariant: " if invariant else "Not Bob-invariant: ")
     split = Mechanism([[1, 0], ["1/3", "2/3"], [0, 1], ["1/2", "1/2"]])
     assert evaluate(problem, split).bob_invariant
 

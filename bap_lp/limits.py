@@ -5,13 +5,13 @@ therefore bounded before anything is computed. `--limit digits=50000` before a c
 BAP_LIMITS="digits=50000,columns=10" in the environment, changes a bound; BAP_LIMITS is also read by
 `verify_standalone`.
 
-bytes     of a file
+bytes     of a file, and of a table once it is unpacked
 digits    of one integer: a numerator, a denominator, or a decimal with its exponent written out
-keys      of one table
+keys      of one table, or columns of a table of records
 depth     of tables and lists within each other
 columns   decisions of all Bobs taken together, or signals: they multiply
-cells     numbers of one table, states times columns
-memory    bytes of the table of joint decisions of a problem
+cells     of one table: states times columns, or records times columns; values of a document
+memory    bytes of the table of joint decisions of a problem, and of the rows of a margin
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
 maps      deterministic mechanisms that are tried one by one

@@ -249,6 +249,7 @@ def _check_tier(bundle: Any, tier: int, source: str) -> None:
 def _states(source: str, column: str | None) -> tuple[list[str], str]:
     """The states of a CSV file or of stdin, and how errors call it."""
     from bap_lp.files.documents import bounded, read_bytes, source_name
+    from bap_lp.files.sizes import require_lines
     from bap_lp.limits import limit
     from bap_lp.rational import InputError
 
@@ -257,7 +258,9 @@ def _states(source: str, column: str | None) -> tuple[list[str], str]:
         raise InputError(where, None, "is closed: give STATE or --from")
     try:
         raw = bounded(sys.stdin.buffer, where, limit("bytes")) if source == "-" else read_bytes(source)
-        rows = list(csv.reader(io.StringIO(raw.decode("utf-8-sig"), newline=""), strict=True))
+        text = raw.decode("utf-8-sig")
+        require_lines(text, ",", where)
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except OSError as error:
         raise InputError(where, None, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:

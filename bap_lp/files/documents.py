@@ -32,9 +32,10 @@ _PLAIN_DIGITS = 4000  # Python reads integers of more than 4300 digits only if i
 # a string without end is one token: to look for the end again at each of its quotes would take quadratic time
 _STRINGS = r'"(?:[^"\\\n]|\\.)*+"?'
 _LONG_STRINGS = r'"{3}(?s:(?:[^"\\]|\\.|"{1,2}(?!"))*+)"*' + r"|'{3}(?s:.*?)(?:'{3,5}|\Z)"
+_LONG_WORDS = r"|(?<!\w)\w{300,}"  # the parser of TOML takes 120 bytes of memory for every digit of a number
 _TOKENS = {
     True: re.compile(_STRINGS + r"|[\[{\]}]"),
-    False: re.compile(_LONG_STRINGS + "|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]"),
+    False: re.compile(_LONG_STRINGS + "|" + _STRINGS + r"|'[^'\n]*'|\#[^\n]*|[\[{\]}.=,\n]" + _LONG_WORDS),
 }
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -123,12 +124,14 @@ def parse_document(text: str, source: str, as_json: bool) -> Any:
 
 
 def _shallow(text: str, as_json: bool) -> None:
-    """Refuse deep nesting, and in TOML dotted keys and headers of many parts, before parsing.
+    """Refuse deep nesting and too many values, and in TOML long numbers, dotted keys and headers, before parsing.
 
     The parser of TOML walks a dotted key once per part and checks it against all keys so far, so that a long key takes
     time that grows as the cube of its length. Strings and comments are skipped.
     """
-    most, depth, dots = limit("depth"), 0, 0
+    most, depth, dots, digits = limit("depth"), 0, 0, limit("digits")
+    if (values := text.count(",") + 1) > limit("cells"):
+        raise InputError("", None, f"has {values} values, must have at most {limit('cells')} {raising('cells')}")
     for token in _TOKENS[as_json].finditer(text):
         mark = token[0]
         if mark in "[{":
@@ -139,6 +142,8 @@ def _shallow(text: str, as_json: bool) -> None:
             dots += 1
         elif mark in "\n=,":
             dots = 0
+        elif len(mark) > digits and mark[0].isalnum():
+            raise InputError("number", mark[:80], f"must have at most {digits} digits {raising('digits')}")
         if depth > most or dots > most:
             raise InputError("", None, "is nested too deeply")
 

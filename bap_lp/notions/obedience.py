@@ -23,6 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.limits import limit as bound
+from bap_lp.limits import raising
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
@@ -33,6 +35,8 @@ from bap_lp.notions.reading import figure
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
+
+_ENTRY = 400  # bytes that an entry of the rows takes in rationals, with its copies on the way to a solver
 
 
 class Obeyed(Notion):
@@ -56,8 +60,13 @@ class Obeyed(Notion):
         """The signal, the agent and the entries of every row."""
         assert signals.eve is not None
         told = [*self.told(signals), *(signals.eve - np.array([g.start for g in arrays.groups])).T]
+        agents = self.agents(arrays)
+        entries = sum(act.size - len(act) for _, act in agents) * len(signals)
+        if entries * _ENTRY > bound("memory"):
+            rule = f"needs {entries} numbers, one per state, signal and other decision of an agent: more than fit into"
+            raise InputError(self.name, None, f"{rule} {bound('memory') / 2**20:.4g} MB {raising('memory')}")
         signal, agent, gains = [], [], []
-        for a, ((mass, act), own) in enumerate(zip(self.agents(arrays), told, strict=True)):
+        for a, ((mass, act), own) in enumerate(zip(agents, told, strict=True)):
             s, d = np.nonzero(own[:, None] != np.arange(act.shape[1]))
             more = act[:, own[s]] - act[:, d]
             signal.append(s)

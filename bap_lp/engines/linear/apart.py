@@ -15,7 +15,6 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
-import bap_lp
 from bap_lp.clock import check, remaining, watched
 
 _CHILD = (
@@ -60,7 +59,7 @@ def solved_apart(matrix: Entries, right: list[Any], transposed: bool) -> list[An
 
 def _path() -> list[str]:
     """Where a process in another directory finds modules, after the folder or archive of this very package."""
-    own = Path(bap_lp.__file__).absolute().parents[1]
+    own = Path(__file__).absolute().parents[3]
     return [str(own), *(place for place in sys.path if Path(place).is_absolute())]
 
 

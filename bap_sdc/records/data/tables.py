@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.documents import read_bytes, source_name
+from bap_lp.files.sizes import require_cells, require_lines
 from bap_lp.rational import InputError, show
 from bap_sdc.records.data.bands import text_of
 from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_pandas
@@ -74,6 +75,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
         frame = read_parquet(path, source)
     else:
         frame = read_with_pandas(path, source) if Path(path).suffix.lower() in READERS else _csv(path, source)
+    require_cells(len(frame), len(frame.columns), source)
     check_names([str(name) for name in frame.columns], source)
     if len(frame) == 0:
         raise InputError(source, None, "has no records")
@@ -107,10 +109,12 @@ def _csv(path: str | os.PathLike[str], source: str) -> Any:
         raise InputError(source, None, "is empty")
     header = text.lstrip("\r\n").partition("\n")[0]
     mark = max(",;\t", key=header.count)
+    require_lines(text, mark, source)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     records: list[list[str]] = []
     try:
         names = next(line for line in lines if line)
+        require_cells(0, len(names), source)
         for cells in lines:
             if len(cells) != len(names):
                 if not cells:  # a blank line; in a table of one column it is a missing cell

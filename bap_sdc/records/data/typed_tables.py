@@ -9,15 +9,21 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 from bap_lp.files.documents import read_bytes
-from bap_lp.limits import limit, raising
+from bap_lp.files.sizes import require_archive, require_cells, require_room
+from bap_lp.limits import limit
 from bap_lp.rational import InputError
 
 _CELL = 8  # bytes of a cell: a number, or where its text is
+_OBJECTS = {"DATE": 40, "TIME": 48, "DECIMAL": 112}  # of cells that pandas holds as objects of Python
+_BINARY, _NESTED = 48, 256  # of the others: bytes, and lists or tables
+_FORMATS = 2**16  # of cells, which is what Excel itself allows; openpyxl takes a kilobyte for each
 _NEEDS = {".xlsx": ("openpyxl", "excel"), ".sav": ("pyreadstat", "spss"), ".zsav": ("pyreadstat", "spss")}
 READERS = (".xlsx", ".dta", ".sav", ".zsav")
 
@@ -33,9 +39,14 @@ def read_parquet(path: str | os.PathLike[str], source: str) -> Any:
         raw = io.BytesIO(read_bytes(path))
         metadata = parquet.read_metadata(raw)
         columns = [metadata.schema.column(j) for j in range(metadata.num_columns)]
-        _require_room(metadata.num_rows * len(columns) * _CELL, source)
-        groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
-        _require_room(sum(g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)), source)
+        require_cells(metadata.num_rows, len(columns), source)
+        chunks = [
+            (metadata.row_group(g).column(j), _bytes_each(column))
+            for g in range(metadata.num_row_groups)
+            for j, column in enumerate(columns)
+        ]
+        require_room(sum(chunk.num_values * each for chunk, each in chunks), source)
+        require_room(sum(chunk.total_uncompressed_size for chunk, _ in chunks), source)
         kinds = {field.name: field.type for field in parquet.read_schema(raw)}
         texts = [
             c.path for c in columns
@@ -61,7 +72,7 @@ def _decoded(table: Any, texts: list[str], source: str) -> Any:
         for chunk in table.column(k).chunks:
             lengths = compute.binary_length(chunk.dictionary).cast("int64")
             size += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
-            _require_room(size, source)
+            require_room(size, source)
         if field.name in texts:
             plain = pyarrow.field(field.name, field.type.value_type, field.nullable, field.metadata)
             table = table.set_column(k, plain, table.column(k).cast(field.type.value_type))
@@ -75,10 +86,51 @@ def _has_length(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _require_room(size: int, source: str) -> None:
-    if size > limit("bytes"):
-        rule = f"unpacks to {size / 2**20:.3g} MB, must be at most {limit('bytes') / 2**20:.3g} MB {raising('bytes')}"
-        raise InputError(source, None, rule)
+def _bytes_each(column: Any) -> int:
+    """Bytes of a cell of this column of a Parquet file in pandas, besides those of its text."""
+    if column.path != column.name:
+        return _NESTED
+    kind = column.logical_type.type
+    if kind in _OBJECTS:
+        return _OBJECTS[kind]
+    return _BINARY if column.physical_type.endswith("BYTE_ARRAY") and kind == "NONE" else _CELL
+
+
+def _require_sheets(parts: zipfile.ZipFile, source: str) -> None:
+    """Refuse a workbook with a sheet whose last row and last column leave too many cells between them."""
+    row = column = rows = columns = formats = 0
+
+    def found(name: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column, rows, columns, formats
+        match name.rpartition(" ")[2]:
+            case "row":
+                row, column = int(attributes.get("r", row + 1)), 0
+                rows = max(rows, row)
+            case "c":
+                column = _column_number(attributes["r"]) if "r" in attributes else column + 1
+                columns = max(columns, column)
+            case "xf":
+                formats += 1
+                if formats > _FORMATS:
+                    raise InputError(source, None, f"has more than {_FORMATS} formats of cells: save it as CSV")
+            case _:
+                return
+        require_cells(rows, columns, source)
+
+    for part in parts.namelist():
+        row = rows = columns = 0
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartElementHandler = found
+        with parts.open(part) as file, suppress(expat.ExpatError):  # a picture, which is not read
+            parser.ParseFile(file)
+
+
+def _column_number(place: str) -> int:
+    """28 of AB7."""
+    number = 0
+    for letter in place.rstrip("0123456789").upper():
+        number = 26 * number + ord(letter) - 64
+    return number
 
 
 def read_with_pandas(path: str | os.PathLike[str], source: str) -> Any:
@@ -97,7 +149,8 @@ def read_with_pandas(path: str | os.PathLike[str], source: str) -> Any:
     try:
         if ending == ".xlsx":
             with zipfile.ZipFile(io.BytesIO(raw)) as parts:
-                _require_room(sum(part.file_size for part in parts.infolist()), source)
+                require_archive(parts, len(raw), source)
+                _require_sheets(parts, source)
             return pandas.read_excel(io.BytesIO(raw), sheet_name=0)
         if ending == ".dta":
             try:
@@ -106,8 +159,11 @@ def read_with_pandas(path: str | os.PathLike[str], source: str) -> Any:
                 frame = pandas.read_stata(io.BytesIO(raw), convert_categoricals=False)
             return frame.apply(lambda cells: cells.mask(cells == "") if cells.dtype in ("str", object) else cells)
         about = import_module("pyreadstat").read_sav(str(path), metadataonly=True)[1]
-        _require_room((about.number_rows or 0) * about.number_columns * _CELL, source)
-        return pandas.read_spss(path)
+        each = sum(max(width, _CELL) for width in about.variable_storage_width.values()) or _CELL
+        require_room((about.number_rows or 0) * each, source)
+        frame = pandas.read_spss(path, row_limit=limit("bytes") // each + 1)  # the file may not say how many it has
+        require_room(len(frame) * each, source)
+        return frame
     except InputError:
         raise
     except Exception as error:  # what the readers raise is not documented

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.files.documents import read_bytes, source_name
+from bap_lp.files.sizes import require_lines
 from bap_lp.model.display import Displayed
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, InputError, number, text
@@ -41,7 +42,9 @@ def read_pram(path: str | os.PathLike[str], column: Column) -> Array:
     """
     where = source_name(path)
     try:
-        rows = [row for row in csv.reader(io.StringIO(read_bytes(path).decode("utf-8-sig")), strict=True) if row]
+        text = read_bytes(path).decode("utf-8-sig")
+        require_lines(text, ",", where)
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(where, None, f"is not CSV: {error}") from None
     if not rows or any(len(row) != len(rows[0]) for row in rows):

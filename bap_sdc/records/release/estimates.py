@@ -7,6 +7,7 @@ the binomial variance of the share among n records, and what the release adds. W
 number of unchanged records that tell as much, the interval is Wilson's for n' records. A column that the release leaves
 as it is has n' = n: the interval of the raw share. C averages over the rest of the record; var(G[t,S] | true level)
 contains the variance of that average, so the interval covers also if C was fitted to a part of the same records.
+A row t of C that was rounded to multiples of h_t moves every phi_s by theta_t times an error of variance h_t^2 / 12.
 
 Where C^T has no inverse, some levels cannot be told apart whatever the number of records. Their intervals hold every
 theta that agrees with the intervals of phi: two linear programs each. No prior takes part anywhere.
@@ -85,9 +86,10 @@ class ReleaseEstimates(Displayed):
                 raise InputError("columns", name, rule)
         values = [self.kept.get(name) or self.channel.levels[name] for name in names]
         sizes = [len(v) for v in values]
-        matrix = np.eye(sizes[0]) if names[0] in self.kept and len(names) == 1 else self._matrix(names, sizes)
+        kept = names[0] in self.kept and len(names) == 1
+        matrix, steps = (np.eye(sizes[0]), None) if kept else self._matrix(names, sizes)
         counts = np.bincount(keys(np.column_stack([self.codes[name] for name in names]), sizes), minlength=prod(sizes))
-        share, low, high, worth = solved_shares(matrix, counts, level)
+        share, low, high, worth = solved_shares(matrix, counts, level, steps)
         pandas = pandas_module()
         at = rows_of(np.arange(prod(sizes)), sizes)
         labels = [["(missing)" if v[k] is None else v[k] for k in at[:, j]] for j, v in enumerate(values)]
@@ -101,13 +103,13 @@ class ReleaseEstimates(Displayed):
         out.attrs["warnings"] = _warnings([" and ".join(map(str, row)) for row in zip(*labels, strict=True)], worth)
         return out
 
-    def _matrix(self, names: list[str], sizes: list[int]) -> Array:
-        tables = self.channel.tables
+    def _matrix(self, names: list[str], sizes: list[int]) -> tuple[Array, Array | None]:
+        tables, steps = self.channel.tables, self.channel.steps
         if tuple(names) in tables:
-            return tables[tuple(names)]
-        if tuple(names[::-1]) in tables:
+            return tables[tuple(names)], steps.get(tuple(names))
+        if (turned := tuple(names[::-1])) in tables:
             order = np.arange(prod(sizes)).reshape(sizes[::-1]).T.ravel()
-            return tables[tuple(names[::-1])][np.ix_(order, order)]
+            return tables[turned][np.ix_(order, order)], steps[turned][order] if turned in steps else None
         raise InputError("columns", ", ".join(names), "have no channel of their own as a pair: ask for one at a time")
 
     def _headline(self) -> str:
@@ -151,13 +153,16 @@ def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:
     return ReleaseEstimates(channel, codes, kept)
 
 
-def solved_shares(matrix: Array, counts: Array, level: float) -> tuple[Array, Array, Array, Array]:
+def solved_shares(
+    matrix: Array, counts: Array, level: float, steps: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
     """Shares, the ends of their intervals, and n' / n of each: 0 where levels cannot be told apart.
 
     Args:
         matrix: C, a row per true level, a column per released one.
         counts: of the released levels.
         level: of the intervals.
+        steps: what the rows of C were rounded to multiples of, if they were.
     """
     n, z = int(counts.sum()), NormalDist().inv_cdf((1 + level) / 2)
     left, size, right = np.linalg.svd(matrix.T)
@@ -168,6 +173,8 @@ def solved_shares(matrix: Array, counts: Array, level: float) -> tuple[Array, Ar
     plain = inverse @ (counts / n)
     theta = np.clip(inverse @ phi, 0.5 / n, 1 - 0.5 / n)
     spread = np.maximum(inverse**2 @ phi - (inverse @ phi) ** 2, 1e-300)
+    if steps is not None:
+        spread = spread + n * (inverse**2).sum(axis=1) * (theta**2 @ steps**2) / 12
     worth = np.minimum(theta * (1 - theta) / spread, 1.0)
     low, high = wilson(np.clip(plain, 0, 1), n * worth, z)
     share = _simplex(plain)

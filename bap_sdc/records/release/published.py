@@ -10,7 +10,7 @@ are small. A level that the fitted records do not have is taken to be released a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ class PublishedChannel(Displayed):
         levels: by column, the text of its levels as a release writes them, None for missing.
         tables: by columns, a row per combination of true levels and a column per combination of released ones; the last
             of the columns changes fastest.
+        steps: by columns, what each row was rounded to multiples of, 0 if it was not; nothing if no table was.
 
     >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
     >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
@@ -46,6 +47,7 @@ class PublishedChannel(Displayed):
 
     levels: Mapping[str, tuple[str | None, ...]]
     tables: Mapping[tuple[str, ...], Array]
+    steps: Mapping[tuple[str, ...], Array] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,15 +70,24 @@ class PublishedChannel(Displayed):
         return at[index]
 
     def document(self) -> dict[str, Any]:
-        """As JSON: `columns`, `levels` by column, `channel` by column, and `joint` for pairs of columns."""
-        return {
+        """As JSON: `columns`, `levels` by column, `channel` by column, and `joint` for pairs of columns.
+
+        If rows were rounded, `rounded` has their steps, by column and in every pair.
+        """
+        out: dict[str, Any] = {
             "columns": list(self.columns),
             "levels": {name: list(values) for name, values in self.levels.items()},
             "channel": {group[0]: table.tolist() for group, table in self.tables.items() if len(group) == 1},
-            "joint": [
-                {"columns": list(g), "channel": table.tolist()} for g, table in self.tables.items() if len(g) > 1
-            ],
         }
+        if self.steps:
+            out["rounded"] = {group[0]: step.tolist() for group, step in self.steps.items() if len(group) == 1}
+        out["joint"] = [
+            {"columns": list(group), "channel": table.tolist()}
+            | ({"rounded": self.steps[group].tolist()} if group in self.steps else {})
+            for group, table in self.tables.items()
+            if len(group) > 1
+        ]
+        return out
 
     @staticmethod
     def from_document(document: Any) -> PublishedChannel:
@@ -91,6 +102,11 @@ class PublishedChannel(Displayed):
             given: list[tuple[tuple[str, ...], Any]] = [((name,), document["channel"][name]) for name in names]
             given += [(tuple(map(str, pair["columns"])), pair["channel"]) for pair in document.get("joint") or ()]
             tables = {group: np.array(rows, dtype=float) for group, rows in given}
+            rounded: dict[tuple[str, ...], Any] = {
+                (str(name),): row for name, row in (document.get("rounded") or {}).items()
+            }
+            rounded |= {tuple(map(str, pair["columns"])): pair.get("rounded") for pair in document.get("joint") or ()}
+            steps = {group: np.array(row, dtype=float) for group, row in rounded.items() if row is not None}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("channel", None, "must have columns, levels, and a matrix for every column") from None
         for group, table in tables.items():
@@ -100,7 +116,10 @@ class PublishedChannel(Displayed):
                 raise InputError(where, None, f"has shape {table.shape}, must have {(size, size)}")
             if not ((table >= 0).all() and np.abs(table.sum(axis=1) - 1).max() < 1e-6):
                 raise InputError(where, None, "must have rows of probabilities that sum to one")
-        return PublishedChannel(levels, tables)
+        for group, step in steps.items():
+            if group not in tables or step.shape != tables[group].shape[:1] or not ((step >= 0) & (step <= 1)).all():
+                raise InputError(f"rounded of {', '.join(group)}", None, "must be a step from 0 to 1 for every row")
+        return PublishedChannel(levels, tables, steps)
 
     def _headline(self) -> str:
         return f": {counted(len(self.columns), 'column')}, {counted(len(self.tables) - len(self.columns), 'pair')}"

@@ -55,7 +55,7 @@ from types import SimpleNamespace as Record
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
           "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
-FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 3", 10**300, F(1, 2**48)
+FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 4", 10**300, F(1, 2**48)
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
 
 
@@ -617,7 +617,10 @@ def bound_files(place, names, form):
     manifest, words = parsed(raw["manifest.json"], "manifest.json"), ["format", "version", "made", "how", "method"]
     own = f"it is of the form {str(manifest.get('format'))[:40]!r}, not {form!r}: solve the problem again"
     need(manifest.get("format") == form, own)
-    keyed(manifest, [*words, "lambda", "conditions", "source", "files"])
+    nonce = ["nonce"] if form == RECORDS else []  # keeps the manifest's own hash from telling what is in the folder
+    keyed(manifest, [*words, "lambda", "conditions", "source", "files", *nonce])
+    good = all(type(manifest[k]) is str and re.fullmatch("[0-9a-f]{64}", manifest[k]) for k in nonce)
+    need(good, "the manifest has no nonce of 32 bytes")
     source = {} if manifest["source"] is None else keyed(manifest["source"], ["name", "sha256"])
     need(all(type(v) is str for v in (*source.values(), *(manifest[k] for k in words))), "manifest.json")
     for name, digest in keyed(manifest["files"], names).items():

@@ -195,11 +195,12 @@ def bundle_files(
 
 
 def with_manifest(
-    files: Mapping[str, bytes], form: str, method: str, lam: Any, conditions: Any, source: Any = None, how: str = ""
-) -> dict[str, bytes]:
+    files: Mapping[str, bytes], form: str, method: str, lam: Any, conditions: Any, source: Any = None, how: str = "",
+    **more: str,
+) -> dict[str, bytes]:  # fmt: skip
     """Files of a folder and the manifest that binds them: its own SHA-256 names all of them, and is what is signed.
 
-    source: the file that they were made from, a path or its name and bytes.
+    source: the file that they were made from, a path or its name and bytes. more: entries that only this form has.
     """
     name, raw = source if isinstance(source, tuple) else (None, b"")
     if source is not None and name is None:
@@ -214,12 +215,18 @@ def with_manifest(
         "conditions": conditions,
         "source": None if name is None else {"name": name, "sha256": _sha256(raw)},
         "files": {name: _sha256(raw) for name, raw in files.items()},
+        **more,
     }
     return {**files, MANIFEST: dumps(manifest).encode()}
 
 
-def manifested(folder: Path, form: str, names: Sequence[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest of a folder and the bytes of its files, which are those that the manifest names."""
+def manifested(
+    folder: Path, form: str, names: Sequence[str], more: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest of a folder and the bytes of its files, which are those that the manifest names.
+
+    more: schemas of the entries that only this form has.
+    """
     where = source_name(folder / MANIFEST)
     for _ in range(10):  # again, if the folder was replaced by another one between two of its files
         raw = {name: read_bytes(folder / name, plain=True) for name in (MANIFEST, *names)}
@@ -231,7 +238,7 @@ def manifested(folder: Path, form: str, names: Sequence[str]) -> tuple[dict[str,
         if isinstance(manifest, dict) and manifest.get("format", form) != form:
             rule = f"must be {form!r}: solve the problem again to get one of this form"
             raise InputError("format", manifest["format"], rule)
-        keys = {**_KEYS, "source": {}, "files": listed}
+        keys = {**_KEYS, "source": {}, "files": listed, **(more or {})}
         check(manifest, {"type": "object", "properties": keys, "required": list(keys)})
         if manifest["source"] is not None:
             check(manifest["source"], _SOURCE)

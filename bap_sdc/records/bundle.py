@@ -5,14 +5,19 @@
     certificate.json    the proof (`conditions.proof`)
     result.json         what `bap microdata solve --json` prints
     prior.json          counts of the fitted and of the held-out record types, and the probabilities: confidential
-    manifest.json       SHA-256 of these files: its own SHA-256 is what is signed
+    manifest.json       SHA-256 of these files, and a secret nonce: its own SHA-256 is what is signed
 The probabilities are read as they are written; if the model is "counts", they are also computed again from the counts.
 The proof covers the channel; `disagreement` asks whether mechanism.json and result.json say the same. The audit in
 result.json is a measurement, and is not repeated. The folder may be solved again at any time, so it is read once.
+
+The SHA-256 of the manifest is public, in the kit for analysts. Solving is deterministic: without the nonce, whoever
+knows all records but one would find it by solving for every candidate until the digest fits.
 """
 
 from __future__ import annotations
 
+import re
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -46,10 +51,11 @@ from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.solved import solution_of
 from bap_sdc.records.study import Study
 
-FORMAT = "bap microdata 3"
+FORMAT = "bap microdata 4"
 PUBLIC = ("study.json", "mechanism.json", "result.json")
 CONFIDENTIAL = ("prior.json", "certificate.json")
 FILES = (*PUBLIC, *CONFIDENTIAL)
+_NONCE = 32  # bytes
 
 
 def bundle_texts(
@@ -66,7 +72,8 @@ def bundle_texts(
     }
     files = {name: dumps(documents[name]).encode() for name in FILES}
     stated = documents["study.json"]["conditions"] or {}
-    return with_manifest(files, FORMAT, solution.method, text(solution.lam), stated, source, how)
+    nonce = secrets.token_hex(_NONCE)
+    return with_manifest(files, FORMAT, solution.method, text(solution.lam), stated, source, how, nonce=nonce)
 
 
 @dataclass(frozen=True)
@@ -236,10 +243,12 @@ def load_solution(folder: str | Path) -> StudySolution:
         rule = f"has no manifest.json: it is no folder of the form {FORMAT!r}. Solve the study again to get one"
         raise InputError(where, None, rule)
     try:
-        _, raw = manifested(folder, FORMAT, FILES)
+        manifest, raw = manifested(folder, FORMAT, FILES, {"nonce": {"type": "string"}})
         read = ReadFolder(folder, raw)
     except Mismatch as error:
         raise Unproved(where, None, f"does not prove its optimum: manifest.json {error.rule}") from None
+    if not re.fullmatch(f"[0-9a-f]{{{2 * _NONCE}}}", manifest["nonce"]):
+        raise Unproved(where, None, f"does not prove its optimum: manifest.json must have a nonce of {_NONCE} bytes")
     documents = {name: read.document(name) for name in FILES}
     for name, document in documents.items():
         if not isinstance(document, dict):

@@ -1,10 +1,10 @@
 """What an analyst estimates from a released file and the channel on its columns: shares of levels, with intervals.
 
 What is estimated is the file before the release: its shares theta. The released shares phi are C^T theta but for noise
-(`published`), so theta^ = G phi^ with G an inverse of C^T, projected to the simplex. The channel states the standard
-errors: draws, the secrets over which C averages, what the model of these is off by, and the rounding of C. A column
-that is released as it is has the shares of the file, without an error. A channel that states no errors is taken to
-change every cell on its own: n var theta^_t = sum_v theta_v var(G[t,S] | v), as in randomised response.
+(`published`), so theta^ = G phi^ with G an inverse of C^T, projected to the simplex. The variance is that of cells that
+are changed on their own, as in randomised response, and of rows of C that were rounded, times the spread that the
+channel states: it holds the secrets over which C averages, and what the model of these is off by. A column that is
+released as it is has the shares of the file, without an error.
 
 Where C^T has no inverse, some levels cannot be told apart whatever the number of records. Their intervals hold every
 theta that agrees with the intervals of phi: two linear programs each. No prior takes part anywhere.
@@ -25,7 +25,7 @@ from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.levels import distinct
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import pandas_module
-from bap_sdc.records.release.published import PublishedChannel, inverse_of
+from bap_sdc.records.release.published import PublishedChannel, inverse_of, variances
 
 _ROUNDING = 1e-12  # of sums in floats
 _FAINT = 0.1  # of the records: if fewer unchanged ones would tell as much, a warning says so
@@ -83,9 +83,9 @@ class ReleaseEstimates(Displayed):
                 raise InputError("columns", name, rule)
         values = [self.kept.get(name) or self.channel.levels[name] for name in names]
         sizes = [len(v) for v in values]
-        matrix, errors = self._matrix(names, sizes)
+        matrix, steps, spread = self._matrix(names, sizes)
         counts = np.bincount(keys(np.column_stack([self.codes[name] for name in names]), sizes), minlength=prod(sizes))
-        share, low, high, worth = solved_shares(matrix, counts, level, errors)
+        share, low, high, worth = solved_shares(matrix, counts, level, steps, spread)
         pandas = pandas_module()
         at = rows_of(np.arange(prod(sizes)), sizes)
         labels = [["(missing)" if v[k] is None else v[k] for k in at[:, j]] for j, v in enumerate(values)]
@@ -99,18 +99,18 @@ class ReleaseEstimates(Displayed):
         out.attrs["warnings"] = _warnings([" and ".join(map(str, row)) for row in zip(*labels, strict=True)], worth)
         return out
 
-    def _matrix(self, names: list[str], sizes: list[int]) -> tuple[Array, Array | None]:
+    def _matrix(self, names: list[str], sizes: list[int]) -> tuple[Array, Array | None, float]:
+        """The matrix, the steps of its rows, and its spread."""
         if len(names) == 1 and names[0] in self.kept:
-            return np.eye(sizes[0]), None
-        group, order = tuple(names), np.arange(prod(sizes))
-        if group not in self.channel.tables:
+            return np.eye(sizes[0]), None, 1.0
+        group, order, channel = tuple(names), np.arange(prod(sizes)), self.channel
+        if group not in channel.tables:
             group, order = group[::-1], order.reshape(sizes[::-1]).T.ravel()
-        if group not in self.channel.tables:
-            raise InputError(
-                "columns", ", ".join(names), "have no channel of their own as a pair: ask for one at a time"
-            )
-        errors = self.channel.errors.get(group)
-        return self.channel.tables[group][np.ix_(order, order)], None if errors is None else errors[order]
+        if group not in channel.tables:
+            rule = "have no channel of their own as a pair: ask for one at a time"
+            raise InputError("columns", ", ".join(names), rule)
+        steps = channel.steps[group][order] if group in channel.steps else None
+        return channel.tables[group][np.ix_(order, order)], steps, channel.spreads.get(group, 1.0)
 
     def _headline(self) -> str:
         return f": {counted(self.records, 'record')}, columns {', '.join(self.codes)}"
@@ -154,7 +154,7 @@ def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:
 
 
 def solved_shares(
-    matrix: Array, counts: Array, level: float, errors: Array | None = None
+    matrix: Array, counts: Array, level: float, steps: Array | None = None, spread: float = 1.0
 ) -> tuple[Array, Array, Array, Array]:
     """Shares, the ends of their intervals, and how much of the file they are worth: 0 if levels cannot be told apart.
 
@@ -162,20 +162,19 @@ def solved_shares(
         matrix: C, a row per true level, a column per released one.
         counts: of the released levels.
         level: of the intervals.
-        errors: standard errors of the shares; without them every cell is drawn from C on its own.
+        steps: what the rows of C were rounded to multiples of, if they were.
+        spread: kappa, the size of the noise next to that of cells changed on their own.
     """
     n, z = int(counts.sum()), NormalDist().inv_cdf((1 + level) / 2)
     inverse, vague = inverse_of(matrix)
     plain = inverse @ (counts / n)
     share = _simplex(plain)
-    if errors is None:
-        phi = share @ matrix
-        variance = inverse**2 @ phi - ((inverse @ matrix.T) ** 2) @ share
-        errors = np.sqrt(np.where(variance > 1e-12, variance, 0) / n)
+    variance = spread * variances(inverse, matrix, n * share, steps)
+    errors = np.sqrt(np.where(variance > 1e-9, variance, 0)) / n
     middle = np.clip(plain, 0, 1)
     low, high = middle - z * errors - _ROUNDING, middle + z * errors + _ROUNDING
-    spread = np.clip(share, 0.5 / n, 1 - 0.5 / n)
-    worth = 1 / (1 + n * errors**2 / (spread * (1 - spread)))
+    width = np.clip(share, 0.5 / n, 1 - 0.5 / n)
+    worth = 1 / (1 + n * errors**2 / (width * (1 - width)))
     if vague.any():
         worth = np.where(vague, 0.0, worth)
         low[vague], high[vague] = _possible(matrix, counts, np.flatnonzero(vague), level)

@@ -8,9 +8,15 @@
     README.md               how to read all this
     manifest.json           SHA-256 of these files, and of the manifest that was signed
 C is an average over records. Where fewer records than a threshold have a true level, or a pair of them, its row says
-that nothing is changed; a level of so few records is not named, unless the released file shows it. Numbers have four
-decimals (risks three), so that no fraction tells counts; standard errors have two digits, and hold what this rounding
-does. There is no prior, no record type, no proof and no path here.
+that nothing is changed; a level of so few records is not named, unless the released file shows it. There is no prior,
+no record type, no proof and no path here.
+
+Solving is deterministic. Somebody who knows all records but one could solve the study for every candidate and compare
+the files: one record in n moves a mean over n records by a few n-ths. So a mean over n records is a multiple of
+1, 2 or 5 times a power of ten that is at least 20 / n of its range, and 100 / n under conditions, where one record can
+move a whole decision: few numbers then part the candidates, mostly into two large groups. What varies more than that
+from one candidate to another is left out: the attackers of the audit one by one, and what was counted. channel.json
+says how its rows are rounded, and intervals allow for it.
 """
 
 from __future__ import annotations
@@ -18,8 +24,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,9 +45,13 @@ from bap_sdc.records.release.published import PublishedChannel, moments
 
 if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
+    from bap_sdc.records.study import Study
 
-FORMAT = "bap kit 1"
-_GRID = 10**4
+FORMAT = "bap kit 2"
+_FINE = 1e-4  # the smallest step of the channel
+_COARSE = 0.2  # the largest step of a row of the channel; one that needs more says that nothing changes
+_MOVED = 20.0  # n-ths for a mean over n records, which moved by 5 to 20 of them in the studies that were tried
+_MOVED_MORE = 100.0  # under conditions: 10 to 80, and 240 for pairs
 
 
 def kit_files(
@@ -90,7 +102,7 @@ def kit_files(
     # a condition on record types may list them: its name is in the README, its numbers stay in the house
     stated = {} if asked is None else json.loads(dumps(asked.disclosed(solution.study, threshold)))
     source = None if signed is None else (MANIFEST, signed)
-    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _rounded(solution.lam), stated, source)
+    return with_manifest(files, FORMAT, "drawn from a proved mechanism", _price(solution), stated, source)
 
 
 def check_kit(folder: Path) -> dict[str, Any]:
@@ -137,69 +149,96 @@ def disclosed_channel(
         # the order in which text appears in the table is part of the table
         shown[name] = often if column.ordered else sorted(often, key=lambda v: column.labels[v])
     levels = {name: tuple(whole.levels[name][v] for v in own) for name, own in shown.items()}
-    tables, errors = {}, {}
+    tables, steps, spreads = {}, {}, {}
     for group, found in moments(study, solution.channel, codes).items():
         places = [study.names.index(name) for name in group]
         sizes = [study.levels[k] for k in places]
         count = np.bincount(keys(codes[:, places], sizes), minlength=prod(sizes))
         grid = np.meshgrid(*(shown[name] for name in group), indexing="ij")
         at = keys(np.column_stack([g.ravel() for g in grid]), sizes)
-        few = count[at] < threshold
-        tables[group] = _on_grid(np.where(few[:, None], np.eye(len(at)), found.table[np.ix_(at, at)]))
-        errors[group] = _rounded_up(found.errors(at, tables[group]))
-    return PublishedChannel(levels, tables, len(codes), errors)
+        few, same, own = count[at] < threshold, np.eye(len(at)), found.table[np.ix_(at, at)]
+        step = np.array([step_of(study, n, least=_FINE) for n in count[at].tolist()])
+        shown_rows = np.where((few | (step > _COARSE))[:, None], same, own)
+        tables[group] = _on_grid(shown_rows, step)
+        steps[group] = np.where((own == same).all(), 0.0, np.where(few, 1.0, step))
+        spreads[group] = _near_power(found.spread(at, tables[group], steps[group]))
+    return PublishedChannel(levels, tables, steps, spreads)
 
 
-def _rounded_up(errors: Array) -> Array:
-    """Two digits of each."""
-    unit = 10.0 ** np.floor(np.log10(np.where(errors > 0, errors, 1)) - 1)
-    return np.round(np.ceil(np.round(errors / unit, 6)) * unit, 12)
+def _near_power(value: float) -> float:
+    """The nearest power of 2^(1/4), with three digits: at most a twentieth of the length of an interval is lost."""
+    return float(f"{2 ** (round(4 * math.log2(value)) / 4):.3g}")
 
 
-def _on_grid(table: Array) -> Array:
-    """Rows of four decimals that sum to one: what is released as a level that is not shown counts as unchanged."""
-    whole = np.rint(table * _GRID).astype(np.int64)
+def step_of(study: Study, records: int, size: float = 1.0, least: float = 1e-3) -> float:
+    """The step of a mean over records whose terms are at most `size`: 1, 2 or 5 times a power of ten."""
+    many = _MOVED if study.conditions is None else _MOVED_MORE
+    moved = max(many * size / max(records, 1), least)
+    power = 10.0 ** math.floor(math.log10(moved))
+    return min(next((k * power for k in (1, 2, 5) if k * power >= moved * (1 - 1e-9)), 10 * power), max(size, least))
+
+
+def _on_grid(table: Array, step: Array) -> Array:
+    """Rows of multiples of a step that sum to one: what is released as a level that is not shown is unchanged."""
+    grid = np.rint(1 / step).astype(np.int64)
+    whole = np.rint(table * grid[:, None]).astype(np.int64)
     rows = np.arange(len(table))
     whole[rows, rows] = 0
-    spare = _GRID - whole.sum(axis=1)
+    spare = grid - whole.sum(axis=1)
     whole[rows, rows] = np.maximum(spare, 0)
     most = whole.argmax(axis=1)
     whole[rows, most] += np.minimum(spare, 0)
-    return whole / _GRID
+    return whole / grid[:, None]
 
 
-def _rounded(value: Any, digits: int = 3) -> Any:
-    """Numbers of a document with a few decimals."""
-    if isinstance(value, Mapping):
-        return {key: _rounded(item, digits) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item, digits) for item in value]
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    return round(float(value), digits) + 0.0
+def _near(value: Any, step: float) -> float:
+    return round(round(float(value) / step) * step, 6) + 0.0
+
+
+def _price(solution: StudySolution) -> float:
+    """lambda with three decimals if a person wrote it, and coarser if it is calibrated and follows from the records."""
+    lam, study = Fraction(str(solution.lam)), solution.study
+    written = lam.denominator <= 12 or (1000 * lam).denominator == 1
+    return _near(lam, 1e-3 if written else step_of(study, study.records, max(1.0, float(lam))))
+
+
+def _sizes(solution: StudySolution) -> tuple[list[float], list[float]]:
+    """The largest loss of each column and of each Eve."""
+    study = solution.study
+    return [float(t.loss.max()) for t in study.targets], [float(s.loss.max()) for s in study.spies]
 
 
 def _risks(solution: StudySolution, audit: Mapping[str, Any] | None, threshold: int) -> dict[str, Any]:
-    study = solution.study
-    told = zip(study.targets, solution.columns, solution.changed, strict=True)
-    eves = zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True)
+    study, (columns, eves) = solution.study, _sizes(solution)
+    bob = sum(size * float(t.weight) for size, t in zip(columns, study.targets, strict=True))
+    eve = sum(size * float(s.weight) for size, s in zip(eves, study.spies, strict=True))
+
+    def told(n: int, **values: tuple[Any, float]) -> dict[str, Any]:
+        return {name: _near(value, step_of(study, n, size)) for name, (value, size) in values.items()}
+
+    n, alice = study.records, bob + float(solution.lam) * eve
     out: dict[str, Any] = {
-        "lambda": solution.lam,
-        "risks": {"bob": solution.risks.bob, "eve": solution.risks.eve, "alice": solution.value},
-        "columns": [{"name": t.column, "risk": risk, "changed": share} for t, risk, share in told],
+        "lambda": _price(solution),
+        "risks": told(n, bob=(solution.risks.bob, bob), eve=(solution.risks.eve, eve), alice=(solution.value, alice)),
+        "columns": [
+            {"name": t.column} | told(n, risk=(risk, size), changed=(share, 1.0))
+            for t, size, risk, share in zip(study.targets, columns, solution.columns, solution.changed, strict=True)
+        ],
         "eves": [
-            {"name": s.name, "secret": study.names[s.secret], "knows": [study.names[k] for k in s.knows],
-             "risk": risk, "null": null, "full": full}
-            for s, risk, null, full in eves
+            {"name": s.name, "secret": study.names[s.secret], "knows": [study.names[k] for k in s.knows]}
+            | told(n, **{name: (value, size) for name, value in zip(("risk", "null", "full"), own, strict=True)})
+            for s, size, *own in zip(study.spies, eves, solution.eves, solution.nulls, solution.fulls, strict=True)
         ],
         "audit": None,
-    }  # fmt: skip
+    }
     if audit is not None and audit["records"] >= threshold:
-        own = {key: audit[key] for key in ("bob", "eve", "informed", "columns", "utility")}
-        people = [{key: value for key, value in eve.items() if key != "disclosure"} for eve in audit["eves"]]
-        out["audit"] = own | {"eves": people}
-    found: dict[str, Any] = _rounded(out)
-    return found
+        n = audit["records"]
+        ends = {"bob": bob, "eve": eve, "informed": eve, "strongest": eve}
+        out["audit"] = {
+            name: told(n, **{key: (audit[name][key], size) for key in ("value", "error")})
+            for name, size in ends.items()
+        }
+    return out
 
 
 def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, kept: Sequence[str]) -> str:
@@ -208,7 +247,8 @@ def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, ke
     writer = csv.writer(out, lineterminator="\n", quoting=quoting)
     writer.writerow(["column", "level", "what was done"])
     for (name, values), share in zip(channel.levels.items(), solution.changed, strict=True):
-        words = f"cells are changed at random: {percent(share)} of them in expectation" if share else "unchanged"
+        about = _about(share, solution.study)
+        words = f"cells are changed at random: about {about} of them in expectation" if share else "unchanged"
         writer.writerows([harmless(name), "" if v is None else harmless(v), words] for v in values)
     for name in kept:
         if name in frame.columns:
@@ -217,10 +257,21 @@ def _codebook(solution: StudySolution, channel: PublishedChannel, frame: Any, ke
     return out.getvalue()
 
 
+def _about(share: Any, study: Study) -> str:
+    """A share of cells as a percentage, rounded as it may be told."""
+    step = step_of(study, study.records)
+    near = _near(share, step)
+    return percent(near) if near else f"less than {percent(step)}"
+
+
 def _proved(solution: StudySolution) -> str:
     """What the proof says of the release, with its gap and its conditions."""
-    gap = float(solution.gap)
-    less = "a smaller R_A = R_B - lambda R_E" if not gap else f"an R_A = R_B - lambda R_E that is smaller by {gap:.1g}"
+    gap = 1000.0 ** math.ceil(math.log(float(solution.gap), 1000)) if solution.gap else 0
+    less = (
+        "a smaller R_A = R_B - lambda R_E"
+        if not gap
+        else f"an R_A = R_B - lambda R_E that is smaller by more than {gap:.0e}"
+    )
     under = " that keeps the promises below" if solution.study.conditions is not None else ""
     return f"No release of these columns{under} has {less}"
 
@@ -239,14 +290,16 @@ def _readme(solution: StudySolution, names: Sequence[str], frame: Any, threshold
         quoted = [f"{where} {words}"]
     title = clean(study.title or "Released records", 200)
     changed = ", ".join(
-        f"{clean(t.column, 80)} {percent(share)}" for t, share in zip(study.targets, solution.changed, strict=True)
+        f"{clean(t.column, 80)} {_about(share, study) if share else '0%'}"
+        for t, share in zip(study.targets, solution.changed, strict=True)
     )
     matrices = ", ".join(f"`{name}`" for name in names if name.startswith("pd_"))
+    steps = [step_of(study, study.records, size) for size in _sizes(solution)[1]]
     eves = [
         f"- {clean(s.name, 80)}, who wants {clean(study.names[s.secret], 80)} and knows "
-        f"{clean(', '.join(study.names[k] for k in s.knows) or 'nothing', 200)}: risk {float(risk):.3f}, "
-        f"{float(null):.3f} without a release."
-        for s, risk, null in zip(study.spies, solution.eves, solution.nulls, strict=True)
+        f"{clean(', '.join(study.names[k] for k in s.knows) or 'nothing', 200)}: risk {_near(risk, step):g}, "
+        f"{_near(null, step):g} without a release (rounded to multiples of {step:g})."
+        for s, risk, null, step in zip(study.spies, solution.eves, solution.nulls, steps, strict=True)
     ]
     lines = [
         f"# {title}",
@@ -266,6 +319,8 @@ def _readme(solution: StudySolution, names: Sequence[str], frame: Any, threshold
         f"treat the columns as misclassified with these probabilities. The matrices {matrices} are the same, as "
         "sdcMicro has them.",
         f"Where fewer than {threshold} records have a level, or a pair of levels, its row says that nothing changes.",
+        "Numbers are rounded coarsely, so that one record more or less can hardly be seen in them; `rounded` in "
+        "`channel.json` has the steps, and the intervals allow for them.",
         *quoted,
         "",
         "A single row says little: its cells need not be those of any person. Tables of columns that were not "
@@ -273,7 +328,7 @@ def _readme(solution: StudySolution, names: Sequence[str], frame: Any, threshold
         "",
         "## What was promised",
         "",
-        f"{_proved(solution)} at lambda = {_rounded(solution.lam):g}; the office has a proof of this. In the model:",
+        f"{_proved(solution)} at lambda = {_price(solution):g}; the office has a proof of this. In the model:",
         "",
         *eves,
         *(f"- {clean(words, 500)}" for words in _kept(solution, threshold)),

@@ -11,10 +11,15 @@ has mean zero if the secrets are as P says, and the covariance D + V, where type
 A model of the shares themselves, fitted to m records, would be off by (k^2 / (n m)) V on k records that it has not
 seen; a classifier has fewer parameters, and a quarter of it is what is found on real tables. If no record of the file
 is held out, P is its own shares: the secrets add nothing, and the covariance is D.
-Shares theta are estimated by G N / n, G the inverse of the channel that is shown. Its rows may be rounded, or say that
-rare levels stay as they are, and beta = sum_t n_t (C - shown)(.|t) is what that does. So
-    var theta^ = diag G [cov e + beta beta'] G' / n^2.
-C and these errors are stored for every column and for pairs of columns that are small.
+
+Shares theta are estimated by G N / n, G the inverse of the channel that is shown. Its rows may be rounded to multiples
+of h_t, or say that rare levels stay as they are, and beta = sum_t n_t (C - shown)(.|t) is what that does. So
+    n^2 var theta^ = diag G [cov e + beta beta'] G'.
+If every cell were changed on its own by the channel shown, and rounding were uniform noise, it would be
+    diag G [M + B] G',     M = sum_t n_t [diag C(.|t) - C(.|t) C(.|t)'],     B = sum_t (n_t h_t)^2 / 12 times identity,
+which an analyst can work out. One number is told besides, `spread`: kappa, the mean ratio of the two over the levels.
+Numbers for every level would tell more about single records. All this is stored for every column and for pairs of
+columns that are small.
 """
 
 from __future__ import annotations
@@ -51,8 +56,8 @@ class PublishedChannel(Displayed):
         levels: by column, the text of its levels as a release writes them, None for missing.
         tables: by columns, a row per combination of true levels and a column per combination of released ones; the last
             of the columns changes fastest.
-        records: of the file; 0 if nothing is known of one.
-        errors: by columns, the standard errors of the shares that are estimated from it.
+        steps: by columns, what each row was rounded to multiples of, 0 if it was not; nothing if no table was.
+        spreads: by columns, how large the noise is next to that of cells which are changed one by one; see above.
 
     >>> noise = {"columns": ["ill"], "levels": {"ill": ["no", "yes"]}}
     >>> noise["channel"] = {"ill": [[0.8, 0.2], [0.2, 0.8]]}
@@ -62,8 +67,8 @@ class PublishedChannel(Displayed):
 
     levels: Mapping[str, tuple[str | None, ...]]
     tables: Mapping[tuple[str, ...], Array]
-    records: int = 0
-    errors: Mapping[tuple[str, ...], Array] = field(default_factory=dict)
+    steps: Mapping[tuple[str, ...], Array] = field(default_factory=dict)
+    spreads: Mapping[tuple[str, ...], float] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -86,21 +91,27 @@ class PublishedChannel(Displayed):
         return at[index]
 
     def document(self) -> dict[str, Any]:
-        """As JSON: `columns`, `levels` by column, `records`, `channel` and `error` by column, and `joint` for pairs."""
-        known = {group: own.tolist() for group, own in self.errors.items()}
-        one = [name for name in self.columns if (name,) in known]
-        return {
+        """As JSON: `columns`, `levels` by column, `channel` by column, and `joint` for pairs of columns.
+
+        If rows were rounded, `rounded` has their steps, and `spread` what is told of the noise, by column and pair.
+        """
+        out: dict[str, Any] = {
             "columns": list(self.columns),
             "levels": {name: list(values) for name, values in self.levels.items()},
-            "records": self.records,
             "channel": {group[0]: table.tolist() for group, table in self.tables.items() if len(group) == 1},
-            "error": {name: known[name,] for name in one},
-            "joint": [
-                {"columns": list(g), "channel": table.tolist(), **({"error": known[g]} if g in known else {})}
-                for g, table in self.tables.items()
-                if len(g) > 1
-            ],
         }
+        if self.steps:
+            out["rounded"] = {group[0]: step.tolist() for group, step in self.steps.items() if len(group) == 1}
+        if self.spreads:
+            out["spread"] = {group[0]: spread for group, spread in self.spreads.items() if len(group) == 1}
+        out["joint"] = [
+            {"columns": list(group), "channel": table.tolist()}
+            | ({"rounded": self.steps[group].tolist()} if group in self.steps else {})
+            | ({"spread": self.spreads[group]} if group in self.spreads else {})
+            for group, table in self.tables.items()
+            if len(group) > 1
+        ]
+        return out
 
     @staticmethod
     def from_document(document: Any) -> PublishedChannel:
@@ -115,11 +126,14 @@ class PublishedChannel(Displayed):
             given: list[tuple[tuple[str, ...], Any]] = [((name,), document["channel"][name]) for name in names]
             given += [(tuple(map(str, pair["columns"])), pair["channel"]) for pair in document.get("joint") or ()]
             tables = {group: np.array(rows, dtype=float) for group, rows in given}
-            stated: list[tuple[tuple[str, ...], Any]]
-            stated = [((str(name),), own) for name, own in (document.get("error") or {}).items()]
-            stated += [(tuple(map(str, g["columns"])), g["error"]) for g in document.get("joint") or () if "error" in g]
-            errors = {group: np.array(own, dtype=float) for group, own in stated}
-            records = int(document.get("records", 0))
+            rounded: dict[tuple[str, ...], Any] = {
+                (str(name),): row for name, row in (document.get("rounded") or {}).items()
+            }
+            rounded |= {tuple(map(str, pair["columns"])): pair.get("rounded") for pair in document.get("joint") or ()}
+            steps = {group: np.array(row, dtype=float) for group, row in rounded.items() if row is not None}
+            told: dict[tuple[str, ...], Any] = {(str(n),): v for n, v in (document.get("spread") or {}).items()}
+            told |= {tuple(map(str, pair["columns"])): pair.get("spread") for pair in document.get("joint") or ()}
+            spreads = {group: float(v) for group, v in told.items() if v is not None}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InputError("channel", None, "must have columns, levels, and a matrix for every column") from None
         for group, table in tables.items():
@@ -129,12 +143,13 @@ class PublishedChannel(Displayed):
                 raise InputError(where, None, f"has shape {table.shape}, must have {(size, size)}")
             if not ((table >= 0).all() and np.abs(table.sum(axis=1) - 1).max() < 1e-6):
                 raise InputError(where, None, "must have rows of probabilities that sum to one")
-            own = errors.get(group, np.zeros(size))
-            if own.shape != (size,) or not (np.isfinite(own) & (own >= 0)).all():
-                raise InputError(where, None, "must have a standard error, not negative, for every level")
-        if records < 0 or (errors and not records) or not errors.keys() <= tables.keys():
-            raise InputError("channel", None, "has errors, and must have the number of records and matrices to them")
-        return PublishedChannel(levels, tables, records, errors)
+        for group, step in steps.items():
+            if group not in tables or step.shape != tables[group].shape[:1] or not ((step >= 0) & (step <= 1)).all():
+                raise InputError(f"rounded of {', '.join(group)}", None, "must be a step from 0 to 1 for every row")
+        for group, spread in spreads.items():
+            if group not in tables or not 0 <= spread < np.inf:
+                raise InputError(f"spread of {', '.join(group)}", spread, "must be a non-negative number")
+        return PublishedChannel(levels, tables, steps, spreads)
 
     def _headline(self) -> str:
         return f": {counted(len(self.columns), 'column')}, {counted(len(self.tables) - len(self.columns), 'pair')}"
@@ -145,22 +160,28 @@ class Moments:
     """How many records have each true level t, the channel C, and the covariance of e (above).
 
     >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), 5 * np.array([[1.0, -1.0], [-1.0, 1.0]]))
-    >>> half.errors(np.array([0, 1]), np.eye(2)).round(3).tolist()  # read as if nothing were changed
-    [0.112, 0.112]
+    >>> half.spread(np.array([0, 1]), np.array([[0.8, 0.2], [0.2, 0.8]]))  # 5 in place of 3.2
+    1.5625
     """
 
     count: Array
     table: Array
     noise: Array
 
-    def errors(self, at: Array, shown: Array) -> Array:
-        """Standard errors of the shares of the levels `at`, if these are read with the matrix shown."""
+    def spread(self, at: Array, shown: Array, steps: Array | None = None) -> float:
+        """kappa, if the levels `at` are read with the matrix shown, whose rows were rounded to these steps."""
         inverse, _ = inverse_of(shown)
         beta = self.count @ self.table[:, at] - self.count[at] @ shown
-        spread = self.noise[np.ix_(at, at)] + np.outer(beta, beta)
-        variance = np.einsum("ts,su,tu->t", inverse, spread, inverse)
-        # where nothing is changed, rounding of sums is left
-        return np.sqrt(np.where(variance > 1e-9, variance, 0)) / self.count.sum()
+        true = np.einsum("ts,su,tu->t", inverse, self.noise[np.ix_(at, at)] + np.outer(beta, beta), inverse)
+        told = variances(inverse, shown, self.count[at], steps)
+        changed = told > 1e-9 * max(told.max(initial=0.0), 1.0)
+        return float(round((true[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0
+
+
+def variances(inverse: Array, matrix: Array, count: Array, steps: Array | None = None) -> Array:
+    """diag G (M + B) G', the variances of the estimated counts of levels if every cell is changed on its own."""
+    spread = inverse**2 @ (count @ matrix) - (inverse @ matrix.T) ** 2 @ count
+    return spread if steps is None else spread + (inverse**2).sum(axis=1) * ((count * steps) ** 2).sum() / 12
 
 
 def inverse_of(matrix: Array) -> tuple[Array, Array]:
@@ -256,6 +277,5 @@ def published_channel(study: Study, channel: TableChannel, codes: Array | None =
     """The channel of a release of records, those of the study unless codes are given."""
     found = moments(study, channel, codes)
     levels = {target.column: study[target.column].values for target in study.targets}
-    errors = {group: one.errors(np.arange(len(one.count)), one.table) for group, one in found.items()}
-    records = len(study.codes if codes is None else codes)
-    return PublishedChannel(levels, {group: one.table for group, one in found.items()}, records, errors)
+    spreads = {group: one.spread(np.arange(len(one.count)), one.table) for group, one in found.items()}
+    return PublishedChannel(levels, {group: one.table for group, one in found.items()}, {}, spreads)

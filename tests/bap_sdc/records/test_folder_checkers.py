@@ -238,9 +238,24 @@ def test_a_folder_of_the_older_form_is_refused_in_one_line(tmp_path: Path, capsy
     assert main(["verify", str(place)]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "'bap microdata 3'" in error
-    with pytest.raises(verify_standalone.Refused, match="'bap microdata 3'"):
+    assert "'bap microdata 4'" in error
+    with pytest.raises(verify_standalone.Refused, match="'bap microdata 4'"):
         verify_standalone.check(str(place))
+
+
+def test_the_digest_to_sign_says_nothing_about_the_records(tmp_path: Path) -> None:
+    one, other = (folder(tmp_path / name, exact=None) for name in "DE")
+    raw = [{p.name: p.read_bytes() for p in place.iterdir()} for place in (one, other)]
+    manifests = [json.loads(files.pop("manifest.json")) for files in raw]
+    assert raw[0] == raw[1]
+    assert manifests[0].pop("nonce") != manifests[1].pop("nonce")
+    assert manifests[0] | {"made": ""} == manifests[1] | {"made": ""}
+    for nonce in ("", "0" * 63, "0" * 65, "G" * 64, 7, None):
+        manifest = manifests[0] | ({} if nonce is None else {"nonce": nonce})
+        (one / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(verify_standalone.Refused):
+            verify_standalone.check(str(one))
+        assert main(["verify", str(one)]) != 0
 
 
 def test_a_score_is_that_of_the_losses(tmp_path: Path) -> None:

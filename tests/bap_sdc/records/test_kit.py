@@ -7,7 +7,9 @@ import hashlib
 import io
 import json
 import re
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,7 @@ import pytest
 from bap_cli.main import main
 from bap_cli.records.first_screen import first_screen
 from bap_sdc import Eve, PublishedChannel, Study, estimates, read_table
+from bap_sdc.records.bundle import bundle_texts
 from bap_sdc.records.data.tables import table_bytes
 from bap_sdc.records.release.kit import disclosed_channel, kit_files
 from bap_sdc.records.release.pram import read_pram
@@ -205,8 +208,11 @@ def test_rows_of_few_records_say_that_nothing_changes() -> None:
         values = [int(v) if c == "pay" else v for c, v in zip(columns, (a, b), strict=True)]
         if pairs.get(tuple(values), 0) < 10:
             assert channel.tables[columns][k, k] == 1
-    full = solution.published.tables[("pay",)]
-    assert np.abs(disclosed_channel(solution, released, 0).tables[("pay",)] - full).max() <= 2e-4
+    full, shown = solution.published.tables[("pay",)], disclosed_channel(solution, released, 0)
+    step = shown.steps["pay",]  # the diagonal has what rounding leaves over
+    assert (np.abs(shown.tables["pay",] - full).max(axis=1) <= step * len(full) / 2).all()
+    assert (step == [0.2, 0.5, 0.2]).all()  # at least 20 / n; above 0.2 the row says that nothing changes
+    assert shown.tables["pay",][1, 1] == 1
 
 
 def test_a_kit_says_what_the_proof_says_and_lists_no_record_types() -> None:
@@ -240,6 +246,59 @@ def test_a_cap_does_not_name_a_level_of_few_records() -> None:
         assert "ill = yes a probability" in text
         page = first_screen(solution, solution.verdict(()), True, None, threshold=threshold)
         assert ("plague" in page) == named
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "no conditions": {},
+    "half held out": {"holdout": "1/2"},
+    "dp": {"conditions": {"dp": [{"column": "ill", "exp_epsilon": 2}]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "lam"),
+    [("no conditions", 2), ("no conditions", "calibrated"), ("half held out", 2), ("dp", "calibrated")],
+)
+def test_no_file_of_a_kit_but_the_released_one_singles_out_a_record(asked: str, lam: Any) -> None:
+    """Whoever knows all records but one solves the study for every candidate and compares the files."""
+    frame = people(1000).drop(columns="id")
+    frame["job"] = frame["job"].replace("zebra keeper", "clerk")
+    released, kits = frame[["pay", "job"]], {}
+    for one in product(*(sorted(frame[name].unique()) for name in frame)):
+        other = frame.copy()
+        other.loc[7] = list(one)
+        study = Study(other, {"pay": "absolute", "job": "0-1"}, [Eve("ill", ["age"], [[0, 1], [3, 0]])], **ASKED[asked])
+        solution = study.solve(lam)
+        audit = solution.audit(attackers=())
+        raw = bundle_texts(solution, solution.document())["manifest.json"]
+        files = kit_files(solution, b"", released, audit=audit and audit.document(), signed=raw)
+        manifest = json.loads(files.pop("manifest.json"))
+        assert manifest["source"]["sha256"] == hashlib.sha256(raw).hexdigest()  # salted: no candidate gives it again
+        kits[one] = {**files, "manifest.json": {**manifest, "made": "", "source": ""}}
+    own = kits[tuple(frame.loc[7])]
+    assert len(kits) == 54
+    assert sum(kit == own for kit in kits.values()) > 9
+    alone = [one for one, kit in kits.items() if sum(kit == other for other in kits.values()) == 1]
+    assert len(alone) <= 1, alone
+
+
+def test_rounded_rows_widen_the_intervals() -> None:
+    table = np.array([[0.9, 0.1], [0.1, 0.9]])
+    released = pd.DataFrame({"ill": ["no"] * 700 + ["yes"] * 300})
+    channels = [
+        PublishedChannel({"ill": ("no", "yes")}, {("ill",): table}, steps)
+        for steps in ({}, {("ill",): np.array([0.1, 0.1])})
+    ]
+    assert PublishedChannel.from_document(channels[1].document()).document() == channels[1].document()
+    widths = []
+    for channel in channels:
+        row = estimates(channel, released).table("ill").loc["yes"]
+        widths.append((row["high"] - row["low"]) / 2 / 1.96)
+    # G = [[9, -1], [-1, 9]] / 8, theta = 3/4 and 1/4: what rounding adds to the variance is 82/64 (10/16) / 1200
+    assert widths[1] ** 2 - widths[0] ** 2 == pytest.approx(82 / 64 * 10 / 16 / 1200, rel=0.05)
+    wrong = channels[1].document() | {"rounded": {"ill": [0.1]}}
+    with pytest.raises(ValueError, match="rounded of ill must be a step from 0 to 1 for every row"):
+        PublishedChannel.from_document(wrong)
 
 
 def test_another_column_in_the_released_file_is_refused() -> None:

@@ -36,11 +36,8 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "promises.png"
 FOLDS, SHRINK = 5, 4.0  # records' worth of what she believes without the release
 METHODS: Mapping[str, tuple[dict[str, Any], int | None]] = {
     "as it is": ({}, None),
-    "counts": ({}, None),
-    "counts, smoothed": ({"smoothing": "held-out"}, None),
-    "loglinear": ({"model": "loglinear"}, None),
-    "conditional": ({"model": "conditional"}, None),
-    "conditional, informed 20": ({"model": "conditional"}, 20),
+    "conditional": ({}, None),
+    "conditional, informed 20": ({}, 20),
 }
 
 

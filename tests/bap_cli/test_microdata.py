@@ -127,19 +127,17 @@ def test_json_has_the_numbers_of_the_ordinary_problem(folder, capsys):
 
 @pytest.mark.slow
 def test_held_out_records_are_audited_and_the_folder_gives_the_same_audit(folder, capsys):
-    (folder / "study.toml").write_text(
-        STUDY.replace("holdout = 0", 'holdout = "1/3"').replace("smoothing = 0", 'smoothing = "held-out"')
-    )
+    (folder / "study.toml").write_text(STUDY.replace("holdout = 0", 'holdout = "1/3"'))
     _, out, err = run(capsys, "solve", "study.toml", "--out", "D", "--json")
     result = json.loads(out)
     assert result["audit"]["records"] == 40
     assert result["records"] == 80
-    assert F(result["smoothing"]) > 0
-    assert set(result["audit"]["eves"][0]["attackers"]) == {
-        "logistic regression",
-        "gradient boosting",
-        "nearest neighbours",
-    }
+    assert result["audit"]["unseen"] == 0
+    assert result["model"] == "conditional"
+    assert result["verdict"]["words"][0].startswith(f"{result['light'].upper()}: ")
+    eve, learners = result["audit"]["eves"][0], {"logistic regression", "gradient boosting"}
+    assert set(eve["attackers"]) == {*learners, "nearest neighbours"}
+    assert set(eve["knowing"]) == {*learners, "counts of the fitted half"}
     from bap_sdc.records.bundle import load_solution
 
     again = load_solution("D")

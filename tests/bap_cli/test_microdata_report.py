@@ -159,10 +159,29 @@ def test_nothing_changed_is_said_as_such(folder: Path) -> None:
     loaded = load_study(folder / "study.toml")
     from bap_cli.records.first_screen import first_screen
 
-    words = re.sub("<[^>]*>", "", first_screen(loaded.study.solve(0), None, False, None))
+    solution = loaded.study.solve(0)
+    words = re.sub("<[^>]*>", "", first_screen(solution, solution.verdict(()), False, None))
     assert "No cell is changed" in words
     assert "Some cells" not in words
     assert "0 of 100 cells changed" in words
+
+
+def test_the_banner_of_the_page_says_the_light_first_and_why_it_was_released_nevertheless(folder: Path) -> None:
+    from bap_cli.records.first_screen import first_screen
+
+    solution = load_solution(folder / "D")
+    verdict = solution.verdict(())
+    told = first_screen(solution, verdict, False, None, although="the board <i>insists</i>")
+    assert told.index('class="light amber"') < told.index('class="verdict')  # the proof is a line below it
+    assert verdict.light.words()[0] == "AMBER: the promise is neither confirmed nor refuted."
+    words = re.sub("<[^>]*>", " ", told)
+    assert words.index(verdict.light.words()[0]) < words.index("Released although it is amber: the board")
+    assert "&lt;i&gt;insists" in told
+    for name in ("internal", "public"):
+        page = (folder / f"{name}.html").read_text()
+        assert f'class="light amber" id="light">{verdict.light.words()[0]}' in page
+        assert "No attackers were tried" in page
+        assert "Released although" not in page
 
 
 @pytest.mark.parametrize(("records", "words"), [(49, "at most 50"), (50, "at most 50"), (51, "100"), (249, "200")])
@@ -171,7 +190,8 @@ def test_the_public_number_of_records_is_rounded_and_right(records: int, words: 
     from bap_sdc import Eve, Study
 
     frame = pd.DataFrame({"ill": [k % 2 for k in range(records)], "pay": [k % 3 for k in range(records)]})
-    told = first_screen(Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0), None, True, None)
+    solution = Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0)
+    told = first_screen(solution, solution.verdict(()), True, None)
     assert f"The rule was made from {words} records, rounded to hundreds." in told
 
 

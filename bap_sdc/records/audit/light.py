@@ -67,15 +67,15 @@ class Light:
             return RED
         return AMBER if self._doubts() else GREEN
 
-    def words(self) -> list[str]:
-        """A sentence with the light, and one for every reason."""
+    def words(self, public: bool = False) -> list[str]:
+        """A sentence with the light, and one for every reason; in public with three decimals."""
         first = {
             RED: "RED: do not publish this release.",
             AMBER: "AMBER: the promise is neither confirmed nor refuted.",
             GREEN: "GREEN: on records that were not fitted the promise holds.",
         }[self.colour]
         kept = [f"{one.words()}." for one in self.gains] if self.colour == GREEN else []
-        return [first, *(self._alarms() or self._doubts() or kept)]
+        return [first, *(self._alarms() or self._doubts(public) or kept)]
 
     def _alarms(self) -> list[str]:
         out = [
@@ -88,7 +88,7 @@ class Light:
             out.append(f"With the strongest Eves {rule}: publish the file as it is, or nothing, rather than this.")
         return out
 
-    def _doubts(self) -> list[str]:
+    def _doubts(self, public: bool = False) -> list[str]:
         if not self.records:
             return ["No records were held out, so nothing was tried: hold out a half (audit.holdout)."]
         out = [] if self.attacked else ["No attackers were tried: leave out --no-attackers."]
@@ -99,7 +99,8 @@ class Light:
                 out.append(f"{one.words()}: more records would be needed to tell.")
         value, error, stated = self.bob
         if abs(value - stated) > _CLEAR * error:
-            rule = f"the analyst loses {value:.4g} (give or take {_CLEAR * error:.2g}), where {stated:.4g} was stated"
+            loses, off, said = (f"{v:.3f}" if public else f"{v:.4g}" for v in (value, _CLEAR * error, stated))
+            rule = f"the analyst loses {loses} (give or take {off}), where {said} was stated"
             out.append(f"On held-out records {rule}: do not rely on the stated R_B.")
         if self._worse("nothing"):
             out.append("With the strongest Eves R_A is clearly above that of publishing nothing: publish nothing.")

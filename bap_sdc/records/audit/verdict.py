@@ -113,16 +113,16 @@ class StudyVerdict:
         """The verdict as sentences, the most important one first; in public without counts of records."""
         certain = [_certain(one, public) for one in self.certain]
         if public:
-            return [*self.light.words(), *self._better("held-out records"), *certain]
+            return [*self.light.words(public), *self._better("held-out records", public), *certain]
         better = self._better(counted(self.records, "held-out record"))
         return [*self.light.words(), *better, *certain, *self._groups(), self.prior]
 
-    def _better(self, where: str) -> list[str]:
+    def _better(self, where: str, public: bool = False) -> list[str]:
         same = ["No cell is changed: this release is the file as it is."] if self.unchanged else []
         if not self.against:
             return same
-        strongest, informed = map(_compared, self.against["as is"], ["the file as it is"] * 2)
-        none, informed_none = map(_compared, self.against["nothing"], ["publishing nothing"] * 2)
+        strongest, informed = (_compared(one, "the file as it is", public) for one in self.against["as is"])
+        none, informed_none = (_compared(one, "publishing nothing", public) for one in self.against["nothing"])
         knows = "an Eve who knows the shares of these records it is"
         if same:
             return [*same, f"On {where}, against the strongest Eve, it is {none}; against {knows} {informed_none}."]
@@ -316,12 +316,13 @@ def _groups(study: Study, records: Array, told: Array) -> Groups:
     return Groups(int(size.min()), int((size == 1).sum()), tuple(secrets))
 
 
-def _compared(gain: AuditedRisk, other: str) -> str:
-    """A difference of R_A as words; `gain` is negative where the release is better."""
+def _compared(gain: AuditedRisk, other: str, public: bool) -> str:
+    """A difference of R_A as words, in public with three decimals; `gain` is negative where the release is better."""
     if gain.value == 0 and gain.error == 0:
         return f"exactly as good as {other}"
     errors = abs(gain.value) / gain.error if gain.error else float("inf")
-    size = f"R_A {abs(gain.value):.3g} {'lower' if gain.value < 0 else 'higher'}"
+    amount = f"{abs(gain.value):.3f}" if public else f"{abs(gain.value):.3g}"
+    size = f"R_A {amount} {'lower' if gain.value < 0 else 'higher'}"
     many = f"{errors:.1f} standard errors" if errors < 1000 else "without sampling error"
     if errors < _CLEAR:
         return f"not clearly better or worse than {other} ({size}, {many})"

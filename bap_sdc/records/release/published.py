@@ -12,14 +12,15 @@ A model of the shares themselves, fitted to m records, would be off by (k^2 / (n
 seen; a classifier has fewer parameters, and a quarter of it is what is found on real tables. If no record of the file
 is held out, P is its own shares: the secrets add nothing, and the covariance is D.
 
+
 Shares theta are estimated by G N / n, G the inverse of the channel that is shown. Its rows may be rounded to multiples
-of h_t, or say that rare levels stay as they are, and beta = sum_t n_t (C - shown)(.|t) is what that does. So
-    n^2 var theta^ = diag G [cov e + beta beta'] G'.
-If every cell were changed on its own by the channel shown, and rounding were uniform noise, it would be
-    diag G [M + B] G',     M = sum_t n_t [diag C(.|t) - C(.|t) C(.|t)'],     B = sum_t (n_t h_t)^2 / 12 times identity,
-which an analyst can work out. One number is told besides, `spread`: kappa, the mean ratio of the two over the levels.
-Numbers for every level would tell more about single records. All this is stored for every column and for pairs of
-columns that are small.
+of h_t, or say that rare levels stay as they are (h_t = 1), which is taken for uniform noise:
+    n^2 var theta^ = diag G [cov e + B] G',     B = sum_t (n_t h_t)^2 / 12 times the identity.
+If every cell were changed on its own by the channel shown, cov e would be
+    M = sum_t n_t [diag C(.|t) - C(.|t) C(.|t)'],
+which an analyst can work out. One number is told besides, `spread`: kappa, the mean over the levels of the ratio of this
+variance to that with M. Numbers for every level would tell more about single records. All this is stored for every
+column and for pairs of columns that are small.
 """
 
 from __future__ import annotations
@@ -171,8 +172,8 @@ class Moments:
     def spread(self, at: Array, shown: Array, steps: Array | None = None) -> float:
         """kappa, if the levels `at` are read with the matrix shown, whose rows were rounded to these steps."""
         inverse, _ = inverse_of(shown)
-        beta = self.count @ self.table[:, at] - self.count[at] @ shown
-        true = np.einsum("ts,su,tu->t", inverse, self.noise[np.ix_(at, at)] + np.outer(beta, beta), inverse)
+        rounding = variances(inverse, np.eye(len(at)), self.count[at], steps)
+        true = np.einsum("ts,su,tu->t", inverse, self.noise[np.ix_(at, at)], inverse) + rounding
         told = variances(inverse, shown, self.count[at], steps)
         changed = told > 1e-9 * max(told.max(initial=0.0), 1.0)
         return float(round((true[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from bap_lp import InputError
 from bap_lp.rational import floats
 from bap_sdc import Eve, Study
 from bap_sdc.records.audit.attackers import ATTACKERS
-from bap_sdc.records.audit.audit import audit_channel, counted_types
+from bap_sdc.records.audit.audit import audit_channel, believed, counted_types
 from bap_sdc.records.release.alternatives import alternatives
 from bap_sdc.records.release.channels import ColumnChannel, sample
 
@@ -84,30 +85,71 @@ def test_the_optimum_comes_first_and_every_release_is_exact():
 
 
 def test_risks_and_standard_errors_are_those_of_simulated_releases():
+    """The optimum leaves Eve indifferent, so she is simulated with ties broken both ways, and the better one counts."""
     frame = records(240, 3)
     found = study_of(frame, holdout="1/2").solve(1)
     study = found.study
     audit = found.audit(attackers=())
     held = study.codes[study.left_out]
-    channel = found.channel.over(held)
+    assert not found.channel.unseen(held).any()
+    channel = found.channel
     spy, loss = study.spies[0], floats(study.spies[0].loss)
     fitted, p = study.prior.types, floats(study.program.p)
     z_fit, z = study.known(fitted, spy), study.known(held, spy)
     joint = {
         v: channel.joint(fitted[z_fit == v], p[z_fit == v], fitted[z_fit == v, spy.secret], 2) for v in np.unique(z)
     }
-    total = []
+    total = {"first": [], "last": []}
     generator = np.random.default_rng(0)
     for _ in range(300):
         signal = sample(channel, held, generator)
-        guess = []
-        for s, v in zip(signal, z, strict=True):
-            mass = joint[v][:, s]
-            guess.append((mass if mass.sum() > 0 else joint[v].sum(axis=1)) @ loss)
-        total.append(loss[held[:, spy.secret], np.argmin(guess, axis=1)])
-    mean = np.mean(total, axis=0)  # by record, averaged over releases
-    assert audit.eves[0].prior.value == pytest.approx(mean.mean(), abs=4 * np.std(total, axis=1).mean() / 300)
+        costs = np.array([joint[v][:, s] @ loss for s, v in zip(signal, z, strict=True)])
+        tied = np.isclose(costs, costs.min(axis=1, keepdims=True), rtol=1e-9, atol=0)
+        for how, guess in (("first", tied.argmax(axis=1)), ("last", 1 - tied[:, ::-1].argmax(axis=1))):
+            total[how].append(loss[held[:, spy.secret], guess])
+    best = min(total.values(), key=np.mean)
+    assert np.mean(total["first"]) != np.mean(total["last"])
+    mean = np.mean(best, axis=0)  # by record, averaged over releases
+    assert audit.eves[0].prior.value == pytest.approx(mean.mean(), abs=4 * np.std(best, axis=1).mean() / 300)
     assert audit.eves[0].prior.error == pytest.approx(mean.std(ddof=1) / np.sqrt(len(held)), rel=0.05)
+
+
+def test_an_eve_who_knows_the_mechanism_decides_by_its_whole_law_and_her_beliefs():
+    """Her risk from the law of the release, written out record by record for her counts and for a classifier."""
+    frame = records(240, 3)
+    found = study_of(frame, holdout="1/2").solve(1)
+    study, spy = found.study, found.study.spies[0]
+    loss = floats(spy.loss)
+    held = study.codes[study.left_out]
+    audited = found.audit().eves[0].knowing
+    minds = believed(study, None)
+    assert list(minds) == list(audited) == ["counts of the fitted half", "logistic regression", "gradient boosting"]
+    for name, (rows, shares) in minds.items():
+        assert shares.sum() == pytest.approx(1)
+        votes = defaultdict(lambda: np.zeros(2))
+        for x, s, q in zip(*found.channel.rows(rows), strict=True):
+            votes[int(study.known(rows[[x]], spy)[0]), s][rows[x, spy.secret]] += shares[x] * float(q)
+        alone = defaultdict(lambda: np.zeros(2))
+        for row, z, p in zip(study.prior.types, study.known(study.prior.types, spy), study.prior.p, strict=True):
+            alone[int(z)][row[spy.secret]] += float(p)
+        costs = np.zeros(len(held))
+        for x, s, q in zip(*found.channel.rows(held), strict=True):
+            z = int(study.known(held[[x]], spy)[0])
+            heard = votes[z, s] if votes[z, s].sum() else alone[z]
+            costs[x] += float(q) * loss[held[x, spy.secret], int((heard @ loss).argmin())]
+        assert audited[name].value == pytest.approx(costs.mean(), abs=1e-9)
+        assert audited[name].error == pytest.approx(costs.std(ddof=1) / np.sqrt(len(held)), abs=1e-9)
+
+
+def test_the_strongest_eve_is_the_one_with_the_smallest_risk_and_never_the_informed_one():
+    audit = study_of(records(240, 3), EVES, holdout="1/2").solve(1).audit(attackers=["logistic regression"])
+    for eve in audit.eves:
+        kinds = {"the study's own model", "learned from a release: logistic regression"}
+        assert set(eve.kinds) == kinds | {f"knows the mechanism, {name}" for name in eve.knowing}
+        assert eve.kinds[eve.strongest].value == min(one.value for one in eve.kinds.values()) >= eve.informed.value
+    both = [2 * audit.eves[0].kinds[audit.eves[0].strongest].value, audit.eves[1].kinds[audit.eves[1].strongest].value]
+    assert audit.strongest.value == pytest.approx(sum(both))
+    assert audit.strongest.value <= audit.eve.value
 
 
 @pytest.mark.slow

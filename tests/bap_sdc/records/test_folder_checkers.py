@@ -25,7 +25,8 @@ ILL = Eve("ill", ["age"], [[0, 1], [3, 0]])
 CASES: dict[str, dict[str, Any]] = {
     "counts": {},
     "smoothed": {"smoothing": 5},
-    "pooled": {"smoothing": "1/3", "toward": "pooled", "holdout": "1/3"},
+    "pooled": {"smoothing": "1/3", "toward": "pooled"},
+    "held-out records": {"holdout": "1/3"},
     "a float": {"smoothing": 0.7},
     "shares that floats lose beside others": {"smoothing": 1e-20},
     "float losses": {"publish": {"a": {"loss": "squared", "weight": 0.3}, "b": "0-1"}},

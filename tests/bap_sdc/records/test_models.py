@@ -12,7 +12,7 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError, solve
-from bap_lp.rational import floats
+from bap_lp.rational import floats, public
 from bap_sdc import Eve, Study, load_study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data import models
@@ -267,16 +267,45 @@ def test_what_is_wrong_is_said_in_one_line(folder, capsys, old: str, new: str, w
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize("more", [*({"model": m} for m in (*models.MODELS[:3], models.CHOOSE)), {"smoothing": 1}])
+def test_with_held_out_records_only_a_model_that_knows_their_types_is_accepted(more: dict[str, object]) -> None:
+    """The others are shares of the fitted records: 0 for a held-out record of a type that none of them has."""
+    frame = table(60)
+    study = study_of(frame, holdout="1/2")
+    assert study.prior.model == "conditional"
+    types = {tuple(row) for row in study.prior.types.tolist()}
+    everybody = {tuple(row) for row in study.codes.tolist()}
+    assert everybody <= types
+    assert not everybody <= {tuple(row) for row in study.codes[~study.left_out].tolist()}
+    study_of(frame, **more)  # without held-out records all are
+    with pytest.raises(InputError, match=r'hold none out|is for model = "counts", not for "conditional"'):
+        study_of(frame, holdout="1/2", **more)
+
+
+def test_with_held_out_records_the_other_columns_have_the_shares_of_the_whole_file() -> None:
+    """Exactly; and the probability of the secret is that of the model fitted to the other half alone."""
+    frame = table(120)
+    study = study_of(frame, holdout="1/2")
+    others = [study.names.index(name) for name in ("age", "pay", "town")]
+    for row in np.unique(study.codes[:, others], axis=0):
+        own = sum(public(study.prior.p[(study.prior.types[:, others] == row).all(axis=1)]))
+        assert own == F(int((study.codes[:, others] == row).all(axis=1).sum()), 120)
+    half = study_of(frame[~study.left_out], model="conditional")
+    whole, alone = shares(study), shares(half)
+    both = (whole.sum(axis=3) > 0) & (alone.sum(axis=3) > 0)
+    assert both.sum() > 8
+    given = [table[both] / table[both].sum(axis=1, keepdims=True) for table in (whole, alone)]
+    assert np.abs(given[0] - given[1]).max() < 1e-8
+
+
 def test_a_model_that_cannot_be_fitted_says_why() -> None:
-    half = {"holdout": "1/2"}
-    left = Study(table(40), {"pay": "0-1"}, [Eve("ill")], **half).left_out
-    frame = table(40).assign(ill=left.astype(int))  # one level in each half
+    frame, both = table(40).assign(ill=0), {"columns": {"ill": {"levels": [0, 1]}}}  # a secret that nobody here has
     with pytest.raises(InputError, match="only one level of the secret 'ill'"):
-        Study(frame, {"pay": "0-1"}, [Eve("ill")], model="conditional", **half)
-    chosen = Study(frame, {"pay": "0-1"}, [Eve("ill")], model="held-out", **half).prior
+        Study(frame, {"pay": "0-1"}, [Eve("ill")], model="conditional", **both)
+    chosen = Study(frame, {"pay": "0-1"}, [Eve("ill")], model="held-out", **both).prior
     assert dict(chosen.scores)["conditional"] is None
-    with pytest.raises(InputError, match="needs a column that is not secret"):
-        Study(table(40), {"ill": "0-1"}, [Eve("ill")], model="conditional")
+    alone = Study(table(2000), {"ill": "0-1"}, [Eve("ill")], model="conditional").prior  # no column to learn from
+    assert floats(alone.p).astype(float) == pytest.approx(np.bincount(table(2000).ill) / 2000, abs=0.02)
     wide = pd.DataFrame({f"c{k}": np.arange(60) for k in range(4)})
     with pytest.raises(InputError, match="model gives 12960000 record types"):
         Study(wide, {"c0": "0-1"}, [Eve("c1", knows=["c2", "c3"])], model="independent")

@@ -21,6 +21,7 @@ from bap_sdc import Eve, Study, load_study, read_table
 from bap_sdc.records import bundle
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.bundle import disagreement, load_solution
+from bap_sdc.records.certificates import read_probabilities
 from bap_sdc.records.files import STUDY_SCHEMA
 from bap_sdc.records.release.alternatives import alternatives
 
@@ -132,8 +133,10 @@ def test_the_folder_of_a_study_says_who_is_in_it(tmp_path: Path, monkeypatch: py
     counts, told = (json.loads(Path("D", f"{n}.json").read_text()) for n in ("prior", "mechanism"))
     rows = [row[:-1] for part in ("fitted", "held_out") for row in counts[part] for _ in range(row[-1])]
     assert sorted(rows) == sorted(study.codes.tolist())
-    assert [F(v) for v in counts["p"][0]] == public(study.prior.p).tolist()
-    assert told["types"] == np.unique(study.codes[~study.left_out], axis=0).tolist()
+    assert (read_probabilities(counts["p"]) == study.prior.p).all()
+    at = study.names.index("affair")
+    everybody = {(*row[:at], secret, *row[at + 1 :]) for row in study.codes.tolist() for secret in (0, 1)}
+    assert {tuple(row) for row in told["types"]} == everybody  # with either secret, whichever the record has
     solution = load_solution("D")
     result = json.loads(Path("D", "result.json").read_text())
     folder = solution.folder
@@ -170,20 +173,27 @@ def test_nothing_is_done_with_a_folder_whose_proof_fails(
     assert not Path("out.html").exists()
 
 
-@pytest.mark.parametrize("smoothing", [0, "held-out"])
-def test_shares_and_smoothing_do_not_depend_on_the_records_that_are_held_out(smoothing: object) -> None:
+def test_the_prior_does_not_depend_on_the_secrets_of_held_out_records(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = survey(120)
-    more = {"holdout": "1/3", "smoothing": smoothing, "columns": {"age": {"bands": [0, 40, 99]}}}
-    publish, eves = {"religious": "0-1"}, [Eve("affair", ["age", "educ"])]
-    one = Study(frame, publish, eves, **more)
-    changed = frame.copy()
-    changed.loc[one.left_out, ["educ", "affair"]] = [2, "perhaps"]  # another level, of held-out records only
-    two = Study(changed, publish, eves, **more)
-    assert two["affair"].labels == (*one["affair"].labels, "perhaps")
-    assert (one.left_out == two.left_out).all()
-    assert one.prior.alpha == two.prior.alpha
-    shares = [dict(zip(s.state_names(), public(s.prior.p).tolist(), strict=True)) for s in (one, two)]
-    assert shares[0] == shares[1]
+    columns = {"age": {"bands": [0, 40, 99]}, "affair": {"levels": ["no", "yes"]}}
+    publish, eves = {"religious": "0-1"}, [Eve("affair", ["age", "educ"], informed=2)]
+    one = Study(frame, publish, eves, holdout="1/3", columns=columns)
+    monkeypatch.setattr("bap_sdc.records.study.held_out", lambda *_: one.left_out)  # which secrets stratify
+
+    def changed(which: np.ndarray, column: str, cells: object) -> Study:
+        other = frame.copy()
+        other.loc[which, column] = cells
+        return Study(other, publish, eves, holdout="1/3", columns=columns)
+
+    two = changed(one.left_out, "affair", frame["affair"].map({"yes": "no", "no": "yes"}))
+    assert (two.codes != one.codes).any(axis=1).sum() == 40
+    assert (two.prior.types == one.prior.types).all()
+    assert (two.prior.p == one.prior.p).all()
+    assert (two.prior.draws[2] == one.prior.draws[2]).all()
+    fitted = changed(~one.left_out, "affair", frame["affair"].map({"yes": "no", "no": "yes"}))
+    assert (fitted.prior.p != one.prior.p).any()
+    rest = changed(one.left_out, "religious", 1)  # what else they have is known: it is in the file that is released
+    assert sum(public(rest.prior.p[rest.prior.types[:, rest.published[0]] == 0])) > F(40, 120)
 
 
 def test_the_three_smallest_combinations_are_named() -> None:
@@ -237,7 +247,7 @@ def test_attackers_learn_from_the_released_fitted_half_with_its_secrets(monkeypa
         return lambda asked: np.zeros(len(asked), dtype=int)
 
     monkeypatch.setattr(audit, "trained", trained)
-    study = Study(survey(), {"rate_marriage": "absolute"}, [Eve("affair", ["educ"])], holdout="1/2")
+    study = Study(survey(300), {"rate_marriage": "absolute"}, [Eve("affair", ["educ"])], holdout="1/2")
     solution = study.solve(3)
     assert float(solution.changed[0]) > 0.05
     solution.audit()

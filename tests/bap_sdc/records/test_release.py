@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from bap_lp import InputError
+from bap_lp.rational import public
 from bap_sdc import Eve, Study, read_table
 from bap_sdc.records.data.proposals import proposal
 from bap_sdc.records.data.tables import table_bytes
@@ -80,22 +81,29 @@ def test_a_seed_repeats_a_rehearsal_and_without_one_draws_differ(solution):
     assert not solution.release(frame).equals(solution.release(frame))
 
 
-def test_records_of_new_types_are_released_by_alices_rule(solution):
+def test_a_record_of_a_new_type_is_drawn_from_all_releases_whatever_it_is(solution):
+    """Which tells nothing about it: the law is the same at every such record, and that of the others on average."""
     frame = records(400, seed=9)
-    out = solution.release(frame, keep_order=True)
-    assert out.attrs["log"].unseen > 0
-    again = solution.release(frame, keep_order=True)
     codes = solution.study.encode(frame)
     new = solution.channel.unseen(codes)
-    assert out[new].equals(again[new])  # the rule involves no chance
-    best = solution.unconstrained
-    x = codes[np.flatnonzero(new)[0]]
-    study = solution.study
-    known = [int(study.known(x[None], s)[0]) for s in study.spies]
-    chosen = best.rule([int(x[k]) for k in study.published], [int(x[s.secret]) for s in study.spies], known)
-    told = study.program.published(chosen)
-    first = out[new].iloc[0]
-    assert [str(study[t.column].labels[v]) for t, v in zip(study.targets, told, strict=True)][1] == str(first["pay"])
+    assert new.sum() > 100
+    assert solution.release(frame, seed=1).attrs["log"].unseen == new.sum()
+    types = np.unique(codes[new], axis=0)
+    assert len(np.unique(types[:, solution.study.names.index("ill")])) == 2
+    channel = solution.channel.over(types)
+    row, signal, q = channel.rows(types)
+    share = np.zeros((len(types), channel.signals), dtype=object)
+    share[row, signal] = public(q)
+    own, sent, chance = channel.rows(solution.study.prior.types)
+    overall = np.zeros(channel.signals, dtype=object)
+    np.add.at(overall, sent, public(solution.study.prior.p)[own] * public(chance))
+    assert sum(overall) == 1
+    assert all((law == overall).all() for law in share)
+    drawn = pd.concat([solution.release(frame[new], seed=k) for k in range(40)])["member"].mean()
+    wanted = sum(
+        overall[channel.decode(np.arange(channel.signals))[:, 3] == solution.study["member"].labels.index("True")]
+    )
+    assert drawn == pytest.approx(float(wanted), abs=4 * 0.5 / np.sqrt(40 * new.sum()))
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,38 @@ def test_held_out_smoothing_takes_the_candidate_with_the_largest_likelihood():
 
 
 def test_the_split_is_deterministic_exact_and_depends_on_the_seed():
-    first = held_out(101, F(1, 3), 0)
+    secrets = np.random.default_rng(0).integers(0, 3, 101)
+    first = held_out(secrets, F(1, 3), 0)
     assert first.sum() == 33
-    assert (first == held_out(101, F(1, 3), 0)).all()
-    assert (first != held_out(101, F(1, 3), 1)).any()
+    assert (first == held_out(secrets, F(1, 3), 0)).all()
+    assert (first != held_out(secrets, F(1, 3), 1)).any()
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=60),
+    st.fractions(0, 1, max_denominator=12).filter(lambda share: share < 1),
+    st.integers(0, 9),
+)
+def test_every_secret_is_held_out_in_the_same_share_and_none_completely(secrets, share, seed):
+    secrets = np.array(secrets)
+    out = held_out(secrets, share, seed)
+    assert out.sum() <= int(share * len(secrets))
+    for one in np.unique(secrets):
+        count, held = int((secrets == one).sum()), int(out[secrets == one].sum())
+        assert abs(held - share * count) < 1
+        assert held < count
+
+
+def test_the_halves_of_a_study_agree_in_every_combination_of_its_secrets():
+    generator = np.random.default_rng(4)
+    frame = pd.DataFrame({c: generator.integers(0, k, 403) for c, k in (("ill", 2), ("job", 3), ("pay", 3))})
+    study = Study(frame, {"pay": "0-1"}, [Eve("ill"), Eve("job")], holdout="1/2")
+    out = pd.Series(study.left_out)
+    assert out.sum() == 201
+    assert (out.groupby([frame.ill, frame.job]).mean() - 0.5).abs().max() < 1 / 40
+    alone = Study(frame[frame.ill == 1], {"pay": "0-1"}, [Eve("job")], holdout="1/2", seed=1)
+    assert (alone.left_out != out[frame.ill == 1].to_numpy()).any()
 
 
 @pytest.mark.slow
@@ -212,13 +240,39 @@ def test_a_record_with_weight_three_counts_as_three_records(tmp_path):
     assert load_solution(tmp_path / "D").study.prior.model == "weights"
 
 
+def test_survey_weights_are_shares_of_the_whole_file_and_count_in_the_fit_of_the_secret():
+    """Who is ill stands for five people. The secrets of the held-out half are not looked at."""
+    generator = np.random.default_rng(1)
+    ill = generator.integers(0, 2, 400)
+    frame = pd.DataFrame({"age": generator.integers(0, 3, 400), "ill": ill, "pay": generator.integers(0, 2, 400)})
+    frame["w"] = 1 + 4 * ill
+    publish, eves = {"pay": "absolute"}, [Eve("ill", ["age"])]
+    found = Study(frame, publish, eves, weight="w", holdout="1/2").solve(1)
+    study = found.study
+    assert study.prior.model == "weighted conditional"
+    weight, whole = frame["w"].to_numpy(), int(frame["w"].sum())
+    for age, pay in product(range(3), range(2)):
+        mine = [t[0] == age and t[2] == pay for t in study.prior.types.tolist()]
+        at = (frame.age == age) & (frame.pay == pay)
+        assert sum(public(study.prior.p[mine])) == F(int(weight[at].sum()), whole)
+    yes = float(sum(study.prior.p[study.prior.types[:, 1] == 1]))
+    fitted = ~study.left_out
+    assert yes == pytest.approx(weight[fitted] @ ill[fitted] / weight[fitted].sum(), abs=0.02)
+    assert abs(yes - ill.mean()) > 0.25
+    assert found.verify()
+    assert found.audit(attackers=()).records == 200
+    equal = Study(frame.assign(w=7), publish, eves, weight="w", holdout="1/2")
+    assert public(equal.prior.p).tolist() == public(Study(frame, publish, eves, holdout="1/2").prior.p).tolist()
+
+
 @pytest.mark.parametrize(
     ("weight", "more", "words"),
     [
         ([1, 0, 1], {}, "column 'w', record 2 = '0' must be positive"),
         ([1, 2, None], {}, "column 'w', record 3 must be positive"),
         (["1", "x", "2"], {}, "record 2 = 'x' must be positive"),
-        ([1, 2, 3], {"smoothing": 1}, "weight is for shares that are counted"),
+        ([1, 2, 3], {"smoothing": 1}, 'weight is for model = "counts" without smoothing and "conditional"'),
+        ([1, 2, 3], {"model": "loglinear"}, "weight is for model = "),
         ([1, 2, 3], {"weight": "v"}, "weight = 'v' is not a column of frame"),
     ],
 )

@@ -1590,6 +1590,7 @@ class Records:
         for s in [s for s in rests if whole[s] - asked[s] >= 2][:spare]:
             asked[s] += 1
         need(share < 1 and all(held[s] == n for s, n in asked.items()), "another share of records is held out")
+        return held.total()
 
     def by_spy(self, values):
         """Numbers of the Eves, added up where several of them are one informed Eve."""
@@ -1823,11 +1824,12 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                  for e, *own in zip(records.spies, risks, null, full)],
     }  # fmt: skip
     need(type(keyed(result, RESULT)["method"]) is str, "result.json says no method")
-    records.held_out(study["holdout"], prior["held_out"])
-    light = result["light"]
+    held, light, audit = records.held_out(study["holdout"], prior["held_out"]), result["light"], result["audit"]
+    same = texts(audit["records"] if audit is not None else 0) == texts(held) or (audit is None and light is None)
+    need(same, "the audit is not of the held-out records")
     told = light is result["verdict"] if light is None else result["verdict"] and light in ("green", "amber", "red")
     need(told, "result.json has no light for its verdict")
-    said += "; the light, the audit and the verdict are not checked here" if result["audit"] or light else ""
+    said += "; the light, the audit and the verdict are not checked here" if audit or light else ""
     for own in result["eves"]:
         own.pop("fresh", None)  # a measurement, as is what probabilities would cost that are not on her list
         need(own.pop("reported", None) is None or own.get("score"), "an Eve reports who does not")

@@ -179,7 +179,8 @@ def _wrong_light(solution: StudySolution, result: dict[str, Any]) -> str:
     """Why the light of a result does not follow from its numbers, or these are not those of the proof."""
     study, verdict = solution.study, result["verdict"]
     held, audited = int(study.left_out.sum()), result["audit"]
-    if (audited and audited["records"]) not in (None, held) or (verdict and (audited is None) != (held == 0)):
+    count = 0 if audited is None else audited["records"]
+    if written(count) != written(held) and (audited is not None or verdict is not None):
         return "result.json has an audit of other records than those that were held out"
     if verdict is None:
         return "" if result["light"] is None else "result.json has a light and no verdict"

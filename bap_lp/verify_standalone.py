@@ -1363,6 +1363,10 @@ COLUMN = ["name", "labels", "values", "numeric", "bands", "named", "merged", "wh
 PRIOR = ["model", "smoothing", "toward", "margins", "likelihoods", "scores", "draws", "fresh", "fitted", "held_out",
          "types", "p"]  # fmt: skip
 SHARED = ["min_eve_risk", "max_bob_risk"]
+MEASURED = ["light", "audit", "verdict"]  # what attackers found on held-out records
+RESULT = [*MEASURED, "exact", "lambda", "eve_gain", "risks", "bound", "gap", "records", "types", "decisions",
+          "components", "columns", "eves", "conditions", "model", "scores", "smoothing", "toward", "likelihoods",
+          "method"]  # fmt: skip
 
 
 class Summed(LoweredGame):
@@ -1578,6 +1582,25 @@ class Records:
         for x, p in found.items():
             m = math.prod(own.get(tuple(x[k] for k in part), 0) for part, own in zip(parts, shares))
             need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
+
+    def held_out(self, share, rows):
+        """Of every secret as many records are held out as the share says, as near as whole numbers allow."""
+        share, held, whole = plain(share, 0, 1), Counter(), Counter()
+        secrets = sorted({e.secret for e in self.spies})
+        counts = [(tuple(x[:-1]), x[-1]) for x in rows and listed(rows, "held-out records")]
+        good = all(type(n) is int and 0 < n < 2**62 and self.levels([*x], self.sizes) for x, n in counts)
+        need(good and all(a < b for (a, _), (b, _) in pairwise(counts)), "counts must be in order, each once")
+        for x, n in counts:
+            held[tuple(x[k] for k in secrets)] += n
+        for x, n in [*counts, *self.counts]:
+            whole[tuple(x[k] for k in secrets)] += n
+        asked = {s: math.floor(share * n) for s, n in whole.items()}
+        spare = math.floor(share * whole.total()) - sum(asked.values())
+        rests = sorted(asked, key=lambda s: (asked[s] - share * whole[s], s))
+        for s in [s for s in rests if whole[s] - asked[s] >= 2][:spare]:
+            asked[s] += 1
+        need(share < 1 and all(held[s] == n for s, n in asked.items()), "another share of records is held out")
+        return held.total()
 
     def by_spy(self, values):
         """Numbers of the Eves, added up where several of them are one informed Eve."""
@@ -1811,7 +1834,13 @@ def proved_records(study, mechanism, result, prior, certificate, allow):
                   "score": e.own.get("score"), **{key: like(v) for key, v in zip(("risk", "null", "full"), own)}}
                  for e, *own in zip(records.spies, risks, null, full)],
     }  # fmt: skip
-    need(type(result.get("method")) is str, "result.json says no method")
+    need(type(keyed(result, RESULT)["method"]) is str, "result.json says no method")
+    held, light, audit = records.held_out(study["holdout"], prior["held_out"]), result["light"], result["audit"]
+    same = texts(audit["records"] if audit is not None else 0) == texts(held) or (audit is None and light is None)
+    need(same, "the audit is not of the held-out records")
+    told = light is result["verdict"] if light is None else result["verdict"] and light in ("green", "amber", "red")
+    need(told, "result.json has no light for its verdict")
+    said += "; the light, the audit and the verdict are not checked here" if audit or light else ""
     for own in result["eves"]:
         own.pop("fresh", None)  # a measurement, as is what probabilities would cost that are not on her list
         need(own.pop("reported", None) is None or own.get("score"), "an Eve reports who does not")

@@ -330,20 +330,45 @@ def report_command(
 
 
 def verify_folder(folder: Path, allow_float: bool) -> None:
-    """What `bap verify` prints of a folder of records whose proof holds."""
+    """What `bap verify` prints of a folder of records whose proof holds and whose light is that of its records."""
+    from bap_cli.commands.verify import refuse
     from bap_cli.terminal import console, say
     from bap_lp.files.bundles import MANIFEST
+    from bap_sdc.records.bundle import repeated
 
     with Progress("reading") as progress:
         solution, reason = _checked(folder, progress, allow_float)
+        progress("auditing")
+        try:
+            wrong, unchecked = repeated(solution), ""
+        except InputError as error:
+            wrong, unchecked = "", str(error)
+    if wrong:
+        refuse(f"{source_name(folder)}: {wrong}")
     manifest, study, out = solution.folder.document(MANIFEST), solution.study, console()
     say(out, f"{clean(study.title or str(folder), 200)}: verified at {equals('lambda', solution.lam)}.")
     say(out, f"{reason}.")
     origin = manifest["source"]["name"] if manifest["source"] else manifest["how"] or "a study in Python"
     say(out, "Prior, mechanism and result are those that are proved, and the files are those of the manifest.")
-    say(out, "The audit in result.json is a measurement: `bap microdata audit` repeats it on records.")
+    say(out, _measured(solution, unchecked))
     say(out, clean(f"Made {manifest['made']} from {origin}.", 300))
     say(out, f"To sign: SHA-256 of manifest.json {solution.folder.digest}.")
+
+
+def _measured(solution: Any, unchecked: str) -> str:
+    """What was checked of the light and of the audit."""
+    result = solution.folder.document("result.json")
+    if result["audit"] is None and result["light"] is None:
+        return "There is no light and no audit."
+    light = f"The light is {result['light']}" if result["light"] else "There is no light"
+    if unchecked:
+        return f"{light}. Not checked: what the audit measured ({clean(unchecked, 200)})."
+    held = int(solution.study.left_out.sum())
+    if not held:
+        return f"{light}: nothing was held out."
+    asked = "" if solution.eve_gain is None else " Not checked: that lambda is the one of the gain that was asked for."
+    more = f"measured again on the {counted(held, 'held-out record')} of the folder, with the same outcome"
+    return f"{light}: the audit was {more}.{asked} Not checked: which records were held out."
 
 
 def proved_solution(folder: Path, progress: Progress, allow_float: bool) -> Any:

@@ -74,7 +74,7 @@ def publish_command(
     """Write the kit for analysts: the released file, codebook, channel and risks, and nothing confidential."""
     from bap_cli.records.commands import proved_solution
     from bap_cli.terminal import console, say
-    from bap_lp.files.bundles import MANIFEST
+    from bap_lp.files.bundles import MANIFEST, digest_of
     from bap_lp.files.ledger import open_ledger
     from bap_sdc.records.bundle import mechanism_digest
     from bap_sdc.records.data.tables import check_ending, read_table
@@ -113,6 +113,7 @@ def publish_command(
     paper = console()
     say(paper, f"Wrote {clean(str(out), 500)}: {', '.join(files)}.")
     say(paper, "Nothing in it is confidential: no prior, no proof, no record types, and no counts below the threshold.")
+    say(paper, f"To announce: SHA-256 of its manifest.json {digest_of(files)}.")
 
 
 def verify_kit(folder: Path) -> None:
@@ -123,15 +124,22 @@ def verify_kit(folder: Path) -> None:
     from bap_sdc.records.release.kit import check_kit
 
     try:
-        manifest = check_kit(folder)
+        manifest, digest = check_kit(folder)
     except Mismatch as error:
         refuse(str(error))
     out = console()
-    say(out, f"{clean(str(folder), 500)}: the files of the kit are those of its manifest, made {manifest['made']}.")
+    say(out, f"{clean(str(folder), 500)}: a whole kit, whose files are those of its manifest.")
     if others := _others(folder, (*manifest["files"], MANIFEST)):
-        say(out, f"The manifest says nothing about {listed(others)}.")
+        say(out, clean(f"The manifest says nothing about {listed(others)}.", 1000))
+    say(out, f"It says that it was made {clean(manifest['made'], 80)}; this is not checked.")
     if manifest["source"]:
-        say(out, f"The office signed the SHA-256 {clean(manifest['source']['sha256'], 80)}, and keeps the proof.")
+        kept = f"SHA-256 {clean(manifest['source']['sha256'], 80)}"
+        say(
+            out,
+            f"It says that the office has the proof in a folder whose manifest has the {kept}; this is not checked.",
+        )
+    say(out, "Whoever exchanges files can fit the manifest to them. Compare with what the publisher announces:")
+    say(out, f"SHA-256 of manifest.json {digest}.")
 
 
 def _others(folder: Path, names: Collection[str]) -> list[str]:

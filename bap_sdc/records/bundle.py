@@ -7,8 +7,9 @@
     prior.json          counts of the fitted and of the held-out record types, and the probabilities: confidential
     manifest.json       SHA-256 of these files, and a secret nonce: its own SHA-256 is what is signed
 The probabilities are read as they are written; if the model is "counts", they are also computed again from the counts.
-The proof covers the channel; `disagreement` asks whether mechanism.json and result.json say the same. The audit in
-result.json is a measurement, and is not repeated. The folder may be solved again at any time, so it is read once.
+The proof covers the channel; `disagreement` asks whether mechanism.json and result.json say the same, and whether the
+light follows from its numbers. The audit is a measurement on the records in prior.json: `repeated` makes it again. The
+folder may be solved again at any time, so it is read once.
 
 The SHA-256 of the manifest is public, in the kit for analysts. Solving is deterministic: without the nonce, whoever
 knows all records but one would find it by solving for every candidate until the digest fits.
@@ -16,6 +17,8 @@ knows all records but one would find it by solving for every candidate until the
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -33,8 +36,10 @@ from bap_lp.files.tables import texts
 from bap_lp.limits import limit, raising
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import Array, InputError, array, number, public, text
-from bap_sdc.records.agents import Spy, Target
+from bap_sdc.records.agents import Spy, Target, share_of
+from bap_sdc.records.audit.attackers import ATTACKERS
 from bap_sdc.records.audit.audit import counted_types
+from bap_sdc.records.audit.light import Light
 from bap_sdc.records.certificates import (
     probabilities_document,
     proof_from_document,
@@ -45,7 +50,7 @@ from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, MODELS, WEIGHTED, listed_prior
-from bap_sdc.records.data.prior import Prior, fit, keys
+from bap_sdc.records.data.prior import Prior, fit, held_out, keys
 from bap_sdc.records.optimum.risks import summed
 from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.solved import solution_of
@@ -55,7 +60,9 @@ FORMAT = "bap microdata 4"
 PUBLIC = ("study.json", "mechanism.json", "result.json")
 CONFIDENTIAL = ("prior.json", "certificate.json")
 FILES = (*PUBLIC, *CONFIDENTIAL)
+MEASURED = ("audit", "light", "verdict")  # of result.json: what held-out records say
 _NONCE = 32  # bytes
+_ROUNDING = 1e-9  # of a measurement in floats
 
 
 def bundle_texts(
@@ -158,12 +165,82 @@ def disagreement(solution: StudySolution) -> str:
         return "mechanism.json is not the mechanism that was proved"
     if not isinstance(result.get("method"), str):
         return "result.json says no method"
-    for key, value in solution.document().items():
-        if key not in ("audit", "light", "method", "verdict") and (
-            key not in result or written(result[key]) != written(value)
-        ):
+    made = solution.document()
+    if result.keys() != made.keys():
+        odd = min(result.keys() ^ made.keys())
+        return f"result.json has {odd}, which nobody knows" if odd in result else f"result.json has no {odd}"
+    for key, value in made.items():
+        if key not in (*MEASURED, "method") and written(result[key]) != written(value):
             return f"result.json has another {key} than the proof"
+    return _wrong_light(solution, result)
+
+
+def _wrong_light(solution: StudySolution, result: dict[str, Any]) -> str:
+    """Why the light of a result does not follow from its numbers, or these are not those of the proof."""
+    study, verdict = solution.study, result["verdict"]
+    held, audited = int(study.left_out.sum()), result["audit"]
+    count = 0 if audited is None else audited["records"]
+    if written(count) != written(held) and (audited is not None or verdict is not None):
+        return "result.json has an audit of other records than those that were held out"
+    if verdict is None:
+        return "" if result["light"] is None else "result.json has a light and no verdict"
+    light = Light.of_document(verdict["light"])
+    if light.colour != result["light"] or written(light.document()) != written(verdict["light"]):
+        return "result.json has another light than its numbers give"
+    if verdict["words"][: len(light.words())] != light.words():
+        return "result.json has other words than its light"
+    gains = [
+        1 - float(risk) / float(null) if null else 0.0 for risk, null in zip(solution.eves, solution.nulls, strict=True)
+    ]
+    asked = solution.eve_gain
+    if asked is not None and max(gains) > float(asked) + _ROUNDING:
+        return "result.json has a smaller eve_gain than the proof states"
+    allowed = [
+        (s.name, max(own, 0.0) if asked is None else float(asked)) for s, own in zip(study.spies, gains, strict=True)
+    ]
+    told = [(one.eve, one.allowed) for one in light.gains]
+    if light.records != held or light.bob[2] != float(solution.risks.bob) or told != (allowed if held else []):
+        return "result.json has a light with other numbers than the proof"
     return ""
+
+
+def repeated(solution: StudySolution) -> str:
+    """Why the audit, the verdict and the light of a folder are not those that its records give; empty if they are.
+
+    They are learned again by the attackers that the audit names: all that there are, or none.
+
+    Raises:
+        InputError: scikit-learn is missing.
+    """
+    assert solution.folder is not None
+    result = solution.folder.document("result.json")
+    audit, asked = result["audit"], result["verdict"] is not None
+    try:
+        names = sorted(audit["eves"][0]["attackers"]) if audit else []
+        if names and names != sorted(ATTACKERS):
+            return "result.json has an audit by other attackers than `solve` trains"
+        own = list(ATTACKERS) if names else []
+        verdict = solution.verdict(own) if asked else None
+        found = verdict.audit if verdict else solution.audit(attackers=own) if audit else None
+        made = json.loads(dumps(solution.document(found, verdict)))
+        wrong = next((key for key in MEASURED if not _near(result[key], made[key])), None)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        wrong = "audit"
+    return f"result.json has another {wrong} than its records give here" if wrong else ""
+
+
+def _near(one: Any, other: Any) -> bool:
+    """Whether two documents are the same but for how a machine adds floats."""
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = type(one) in (int, float) and type(other) in (int, float)
+        return numbers and math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_near(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_near, one, other))
+    return type(one) is type(other) and bool(one == other)
 
 
 def mechanism_digest(solution: StudySolution) -> str:
@@ -310,7 +387,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
             spy.loss, loss_table(spy.score, study.columns[spy.secret], "loss", eve=True)
         ):
             raise ValueError("a score must be that of the losses")
-    study.holdout = Fraction(value_of(document["holdout"]))
+    study.holdout = share_of(value_of(document["holdout"]))
     study.conditions = StudyConditions.of(document["conditions"])
     parts = [
         np.array(counts[name], dtype=np.int64).reshape(-1, len(study.names) + 1) for name in ("fitted", "held_out")
@@ -319,6 +396,7 @@ def _study(document: dict[str, Any], counts: dict[str, Any]) -> Study:
     sides = [np.repeat(part[:, :-1], part[:, -1], axis=0) for part in parts]
     study.codes = np.concatenate(sides)
     study.left_out = np.arange(len(study.codes)) >= len(sides[0])
+    _require_share(study)
     study.prior = _prior(study, counts, sides[0])
     return study
 
@@ -355,6 +433,15 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
         draws=draws,
         fresh=fresh,
     )
+
+
+def _require_share(study: Study) -> None:
+    """Of every secret as many records are held out as the share says; which ones, only the table itself can tell."""
+    secrets = sorted({spy.secret for spy in study.spies})
+    secret = keys(study.codes[:, secrets], [study.levels[k] for k in secrets])
+    asked = held_out(secret, study.holdout, study.seed)
+    if not np.array_equal(np.sort(secret[asked]), np.sort(secret[study.left_out])):
+        raise ValueError("the held-out records must be the share that the study holds out")
 
 
 def _require_shares_of_the_file(study: Study, types: Array, p: Array) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -206,7 +206,7 @@ class StudySolution(Tabular):
         """
         from bap_sdc.records.audit.audit import audit_channel, believed, counted_types
 
-        study = self.study
+        study = self.study.ordered
         codes = study.codes[study.left_out] if frame is None else study.encode(frame)
         if not len(codes):
             return None
@@ -344,7 +344,7 @@ class StudySolution(Tabular):
         """
         from bap_sdc.records.audit.verdict import verdict_of
 
-        return verdict_of(self, attackers)
+        return verdict_of(replace(self, study=self.study.ordered), attackers)
 
     @cached_property
     def light(self) -> Light:

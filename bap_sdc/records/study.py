@@ -9,6 +9,7 @@ fitted to their counts (`bap_sdc.records.data.prior`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -185,6 +186,17 @@ class Study(Displayed):
     def records(self) -> int:
         """The number of records the prior is fitted to."""
         return self.prior.records
+
+    @property
+    def ordered(self) -> Study:
+        """The same with its records in the order of their levels, the fitted ones first, as a folder has them.
+
+        What is learned from records depends on their order: in this one it can be learned again from the folder.
+        """
+        out = copy(self)
+        at = np.lexsort((keys(self.codes, self.levels), self.left_out))
+        out.codes, out.left_out = self.codes[at], self.left_out[at]
+        return out
 
     @cached_property
     def decisions(self) -> int:

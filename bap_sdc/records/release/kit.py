@@ -6,14 +6,14 @@
     pd_COLUMN.csv           the same by column, as sdcMicro has it
     risks.json              risks of the model and of the audit
     README.md               how to read all this
-    manifest.json           SHA-256 of these files, and of the manifest that was signed
+    manifest.json           SHA-256 of these files, and of the manifest of the study's folder
 C is an average over records. Where fewer records than a threshold have a true level, or a pair of them, its row says
 that nothing is changed; a level of so few records is not named, unless the released file shows it. There is no prior,
 no record type, no proof and no path here.
 
 Solving is deterministic. Somebody who knows all records but one could solve the study for every candidate and compare
 the files: one record in n moves a mean over n records by a few n-ths. So a mean over n records is a multiple of
-1, 2 or 5 times a power of ten that is at least 20 / n of its range, and 100 / n under conditions, where one record can
+1, 2 or 5 times a power of ten that is at least 10 / n of its range, and 50 / n under conditions, where one record can
 move a whole decision: few numbers then part the candidates, mostly into two large groups. What varies more than that
 from one candidate to another is left out: the attackers of the audit one by one, and what was counted. channel.json
 says how its rows are rounded, and intervals allow for it.
@@ -34,12 +34,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.files.bundles import MANIFEST, manifested, with_manifest
-from bap_lp.files.documents import dumps, read_document, source_name
+from bap_lp.files.bundles import MANIFEST, Mismatch, digest_of, manifested, with_manifest
+from bap_lp.files.documents import document_of, dumps, read_document, source_name
 from bap_lp.model.display import clean, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
-from bap_sdc.records.data.tables import harmless, is_parquet, quoted_columns, quoting_for
+from bap_sdc.records.data.tables import harmless, is_parquet, quoted_columns, quoting_for, read_table
 from bap_sdc.records.release.pram import pram_text
 from bap_sdc.records.release.published import PublishedChannel, moments
 
@@ -48,10 +48,11 @@ if TYPE_CHECKING:
     from bap_sdc.records.study import Study
 
 FORMAT = "bap kit 2"
+_ALWAYS = ("README.md", "channel.json", "codebook.csv", "risks.json")
 _FINE = 1e-4  # the smallest step of the channel
 _COARSE = 0.2  # the largest step of a row of the channel; one that needs more says that nothing changes
-_MOVED = 20.0  # n-ths for a mean over n records, which moved by 5 to 20 of them in the studies that were tried
-_MOVED_MORE = 100.0  # under conditions: 10 to 80, and 240 for pairs
+_MOVED = 10.0  # n-ths for a mean over n records, which moved by 5 to 20 of them in the studies that were tried
+_MOVED_MORE = 50.0  # under conditions: 10 to 80, and 240 for pairs
 
 
 def kit_files(
@@ -105,18 +106,41 @@ def kit_files(
     return with_manifest(files, FORMAT, "drawn from a proved mechanism", _price(solution), stated, source)
 
 
-def check_kit(folder: Path) -> dict[str, Any]:
-    """The manifest of a kit whose files are those that it names.
+def check_kit(folder: Path) -> tuple[dict[str, Any], str]:
+    """The manifest of a whole kit whose files are those that it names, and its SHA-256.
+
+    Whoever exchanges rows can fit the manifest to them: only the SHA-256 that the publisher announces tells.
 
     Raises:
-        InputError: the folder is no kit; Mismatch, a kind of it, if a file was changed.
+        InputError: the folder is no kit; Mismatch, a kind of it, if a file is missing or was changed, or cells of the
+            released file are no levels of the channel.
     """
+    where = source_name(folder / MANIFEST)
     found = read_document(folder / MANIFEST)
     files = found.get("files") if isinstance(found, dict) else None
     names = list(files) if isinstance(files, dict) else []
     if not names or any(name != Path(name).name for name in names):
-        raise InputError(source_name(folder / MANIFEST), None, "must name files of its folder")
-    return manifested(folder, FORMAT, names)[0]
+        raise InputError(where, None, "must name files of its folder")
+    if lost := [name for name in _ALWAYS if name not in names]:
+        raise Mismatch(where, None, f"must name {lost[0]}, which every kit has")
+    released = [name for name in names if name.startswith("released.")]
+    if len(released) != 1:
+        raise Mismatch(where, None, f"must name one released file, and names {len(released)}")
+    manifest, raw = manifested(folder, FORMAT, names)
+    try:
+        channel = PublishedChannel.from_document(document_of(raw["channel.json"], folder / "channel.json"))
+        table = read_table(folder / released[0])
+        for name in channel.columns:
+            if name not in table.columns:
+                raise InputError("column", name, "is missing")
+            channel.codes(name, table[name])
+    except InputError as error:
+        raise Mismatch(source_name(folder / released[0]), None, f"does not fit channel.json: {error}") from None
+    matrices = sum(name.startswith("pd_") for name in names)
+    if matrices != len(channel.columns):
+        rule = f"must name a matrix for each of {counted(len(channel.columns), 'column')}, and names {matrices}"
+        raise Mismatch(where, None, rule)
+    return manifest, digest_of(raw)
 
 
 def _unused(name: str, files: Mapping[str, bytes]) -> str:
@@ -166,8 +190,8 @@ def disclosed_channel(
 
 
 def _near_power(value: float) -> float:
-    """The nearest power of 2^(1/4), with three digits: at most a twentieth of the length of an interval is lost."""
-    return float(f"{2 ** (round(4 * math.log2(value)) / 4):.3g}")
+    """The nearest power of 2^(1/2), with three digits: an interval is at most a tenth too long or too short."""
+    return float(f"{2 ** (round(2 * math.log2(value)) / 2):.3g}")
 
 
 def step_of(study: Study, records: int, size: float = 1.0, least: float = 1e-3) -> float:
@@ -334,6 +358,7 @@ def _readme(solution: StudySolution, names: Sequence[str], frame: Any, threshold
         *(f"- {clean(words, 500)}" for words in _kept(solution, threshold)),
         "",
         "`risks.json` has these numbers, and those of the audit. `manifest.json` has the SHA-256 of every file, and "
-        "under `source` that of the office's own manifest, which was signed.",
+        "under `source` that of the manifest that the office keeps. Who made this folder, no file in it can tell: "
+        "`bap verify .` prints the SHA-256 of `manifest.json`, to be compared with the one that the office announces.",
     ]
     return "\n".join(lines) + "\n"

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bap_sdc.records.study import Study
 
 MOST_LEVELS = 400  # of a pair of columns whose channel is stored
+_UNIFORM = 12**0.5  # of uniform noise, its range over its standard deviation
 _OFF = 0.25  # how far a classifier is off, where 1 would be the shares of the fitted records
 _SINGULAR = 1e-9  # a singular value of C below this is zero
 
@@ -172,11 +173,18 @@ class Moments:
     def spread(self, at: Array, shown: Array, steps: Array | None = None) -> float:
         """kappa, if the levels `at` are read with the matrix shown, whose rows were rounded to these steps."""
         inverse, _ = inverse_of(shown)
-        rounding = variances(inverse, np.eye(len(at)), self.count[at], steps)
-        true = np.einsum("ts,su,tu->t", inverse, self.noise[np.ix_(at, at)], inverse) + rounding
-        told = variances(inverse, shown, self.count[at], steps)
+        count, true = self.count[at], self.noise[np.ix_(at, at)]
+        if steps is not None:
+            own, unit = self.table[np.ix_(at, at)], np.eye(len(at))
+            kept = (shown == unit).all(axis=1) & (steps > 0)  # rows that say that nothing changes: off by all they hide
+            hidden = np.where(kept[:, None], (own - unit) * count[:, None], 0)
+            off = np.where(kept[:, None], 0, np.minimum(own, steps[:, None] / _UNIFORM) * count[:, None]) * (1 - unit)
+            total, mixed = (off**2).sum(axis=1), off**2
+            true = true + hidden.T @ hidden + np.diag(mixed.sum(axis=0) + total) - mixed - mixed.T
+        have = np.einsum("ts,su,tu->t", inverse, true, inverse)
+        told = variances(inverse, shown, count, steps)
         changed = told > 1e-9 * max(told.max(initial=0.0), 1.0)
-        return float(round((true[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0
+        return float(round((have[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0
 
 
 def variances(inverse: Array, matrix: Array, count: Array, steps: Array | None = None) -> Array:

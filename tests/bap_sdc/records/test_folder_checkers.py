@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from bap_cli.main import main
 from bap_lp import verify_standalone
 from bap_lp.files.writing import write_bundle
 from bap_sdc import Eve, Study
+from bap_sdc.records.audit.light import Light
 from bap_sdc.records.bundle import bundle_texts
 
 ILL = Eve("ill", ["age"], [[0, 1], [3, 0]])
@@ -187,6 +189,82 @@ def test_both_checkers_refuse_a_changed_folder(tmp_path: Path, name: str, capsys
         verify_standalone.check(str(place))
     assert main(["verify", str(place)]) == (2 if name == "a count beyond all files" else 1)
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def _green(document: Any) -> None:
+    """A light that follows from its own numbers."""
+    verdict = document["verdict"]
+    verdict["light"]["eves"][0] |= {"gain": 0.0, "error": 0.0}
+    verdict["light"]["against"]["nothing"]["value"] = verdict["light"]["against"]["as is"]["value"] = -1.0
+    verdict["light"]["bob"]["value"] = verdict["light"]["bob"]["stated"]
+    light = Light.of_document(verdict["light"])
+    verdict["words"][: len(verdict["light"]["words"])] = light.words()
+    verdict["light"]["words"], document["light"] = light.words(), light.colour
+    assert light.colour == "green"
+
+
+MEASUREMENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "a colour": ("result.json", lambda d: d.update(light="green")),
+    "a light that follows from other numbers": ("result.json", _green),
+    "no audit": ("result.json", lambda d: d.update(audit=None)),
+    "a verdict and no audit": ("result.json", lambda d: d.update(audit=None, light=None)),
+    "another verdict": ("result.json", put("verdict", "words", 0, to="GREEN: all is well.")),
+    "other words": ("result.json", put("verdict", "words", -1, to="All is well.")),
+    "another promise": ("result.json", put("verdict", "light", "eves", 0, "allowed", to=0.9)),
+    "another number of records": ("result.json", put("verdict", "light", "records", to=7)),
+    "a smaller risk": ("result.json", put("audit", "bob", "value", to=0.125)),
+    "an attacker fewer": ("result.json", lambda d: d["audit"]["eves"][0]["attackers"].popitem()),
+    "attackers who were not tried": ("result.json", lambda d: d["verdict"]["light"].update(attacked=False)),
+    "a key of nobody": ("result.json", lambda d: d.update(approved=True)),
+    "a key of nobody in the verdict": ("result.json", put("verdict", "approved", to=True)),
+    "a key of nobody in the audit": ("result.json", put("audit", "approved", to=True)),
+    "nothing held out": ("study.json", lambda d: d.update(holdout="0")),
+    "a larger share": ("study.json", lambda d: d.update(holdout="2/3")),
+    "no share": ("study.json", lambda d: d.update(holdout="7/3")),
+    "no held-out records": ("prior.json", lambda d: d.update(held_out=[])),
+    "held-out records of another secret": ("prior.json", lambda d: d["held_out"][0].__setitem__(-1, 9)),
+}
+ALONE = ("a key of nobody", "nothing held out", "a larger share", "no share", "no held-out records")
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings: dict[str, Any] = {"publish": {"a": "absolute", "b": "0-1"}, "eves": [ILL], "holdout": "1/3"}
+    solution = Study(table(1, 300), **settings).solve("1/2")
+    verdict = solution.verdict()
+    write_bundle(
+        place := tmp_path_factory.mktemp("judged") / "D",
+        bundle_texts(solution, solution.document(verdict.audit, verdict)),
+    )
+    return place
+
+
+def test_what_was_measured_is_measured_again_from_the_folder(
+    judged: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = json.loads((judged / "result.json").read_text())
+    assert verify_standalone.check(str(judged)).endswith("the light, the audit and the verdict are not checked here")
+    assert main(["verify", str(judged)]) == 0
+    words = f"The light is {result['light']}: the audit was measured again on the 100 held-out records of the folder"
+    assert words in " ".join(capsys.readouterr().out.split())
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    for name in [name for name in sys.modules if name.startswith("sklearn.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    assert main(["verify", str(judged)]) == 0
+    assert "Not checked: what the audit measured" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_a_forged_light_or_share_of_held_out_records_is_refused(
+    judged: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(judged, place := tmp_path / "D")
+    edit(place, *MEASUREMENTS[name])
+    assert main(["verify", str(place)]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    if name in ALONE:
+        with pytest.raises(verify_standalone.Refused):
+            verify_standalone.check(str(place))
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,74 @@ def test_a_changed_kit_is_found_out(place: Path, capsys: pytest.CaptureFixture[s
     assert "must name files of its folder" in capsys.readouterr().err
 
 
+def _refitted(name: str, content: bytes) -> None:
+    """Exchange a file of the kit, and its SHA-256 in the manifest."""
+    Path("kit", name).write_bytes(content)
+    manifest = json.loads(Path("kit/manifest.json").read_text())
+    manifest["files"][name] = hashlib.sha256(content).hexdigest()
+    Path("kit/manifest.json").write_text(json.dumps(manifest))
+
+
+def test_exchanged_rows_show_in_the_digest_that_the_publisher_announces(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert publish() == 0
+    announced = re.search(
+        r"To announce: SHA-256 of its manifest\.json ([0-9a-f]{64})", " ".join(capsys.readouterr().out.split())
+    )
+    assert announced is not None
+    assert announced[1] == hashlib.sha256(Path("kit/manifest.json").read_bytes()).hexdigest()
+    assert main(["verify", "kit"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"SHA-256 of manifest.json {announced[1]}." in told
+    assert "signed" not in told
+    header, *rows = Path("kit/released.csv").read_text().splitlines()
+    _refitted("released.csv", "\n".join([header, *rows[::-1], ""]).encode())
+    assert main(["verify", "kit"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Whoever exchanges files can fit the manifest to them" in told
+    assert announced[1] not in told
+    _refitted("released.csv", f"{header}\n99,baker,20\n".encode())
+    assert main(["verify", "kit"]) == 1
+    assert "released.csv does not fit channel.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "lost", ["README.md", "channel.json", "codebook.csv", "risks.json", "released.csv", "pd_pay.csv"]
+)
+def test_a_kit_that_was_cut_is_refused(place: Path, lost: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish() == 0
+    manifest = json.loads(Path("kit/manifest.json").read_text())
+    del manifest["files"][lost]
+    Path("kit/manifest.json").write_text(json.dumps(manifest))
+    assert main(["verify", "kit"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "manifest.json must name" in error
+    manifest["files"] = {"README.md": manifest["files"].get("README.md", "")}
+    Path("kit/manifest.json").write_text(json.dumps(manifest))
+    assert main(["verify", "kit"]) == 1
+
+
+def test_what_a_kit_says_of_itself_does_nothing_on_a_terminal(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish() == 0
+    manifest = json.loads(Path("kit/manifest.json").read_text())
+    evil = "\x1b]0;owned\x07\x1b[2J"
+    Path("kit", f"{evil}.txt").touch()
+    capsys.readouterr()
+    for changed in (
+        {"made": evil}, {"source": {"name": evil, "sha256": evil}}, {"how": evil}, {"version": evil}, {"format": evil},
+        {"files": {**manifest["files"], evil: "0"}}, {"files": {**manifest["files"], evil + ".txt": "0"}},
+        {"files": {**manifest["files"], "released.csv": evil}}, {"method": evil}, {evil: 1},
+    ):  # fmt: skip
+        Path("kit/manifest.json").write_text(json.dumps(manifest | changed))
+        main(["verify", "kit"])
+        told = capsys.readouterr()
+        assert "\x1b" not in told.out + told.err, changed
+        assert "\x07" not in told.out + told.err, changed
+        assert told.out + told.err
+
+
 def test_nothing_confidential_is_in_a_kit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame = people()
     frame[frame["job"] != "zebra keeper"].to_csv("others.csv", index=False)  # a level that the released file hides

@@ -241,7 +241,7 @@ def test_numbers_beyond_floats_are_levels_and_very_long_ones_are_text_or_refused
 
 
 def test_levels_may_be_numbers_of_numpy():
-    frame = pd.DataFrame({"a": [1.5, 2.5, 1.5], "b": ["x", "y", "x"]})
-    study = Study(frame, {"a": "absolute"}, [Eve("b")], columns={"a": {"levels": sorted(frame["a"].unique())}})
-    assert study["a"].labels == ("1.5", "2.5")
-    assert study.codes[:, 0].tolist() == [0, 1, 0]
+    levels = list(np.array([1.5, 2.5]))
+    found, cells = column([1.5, 2.5, 1.5], {"levels": levels})
+    assert found.labels == ("1.5", "2.5")
+    assert found.codes(cells, "t.csv").tolist() == [0, 1, 0]

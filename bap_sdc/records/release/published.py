@@ -144,8 +144,7 @@ class PublishedChannel(Displayed):
 class Moments:
     """How many records have each true level t, the channel C, and the covariance of e (above).
 
-    >>> spread = 5 * np.array([[1.0, -1.0], [-1.0, 1.0]])
-    >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), spread)
+    >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), 5 * np.array([[1.0, -1.0], [-1.0, 1.0]]))
     >>> half.errors(np.array([0, 1]), np.eye(2)).round(3).tolist()  # read as if nothing were changed
     [0.112, 0.112]
     """

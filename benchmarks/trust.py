@@ -141,7 +141,8 @@ def record_corpus() -> list[Files]:
     cap, floor = {"secret": "ill", "level": "yes", "at_most": "3/5"}, {"eve": "near", "at_least": "1/2"}
     studies: list[tuple[list[Eve], dict[str, Any]]] = [
         ([near], {}),
-        ([near, far], {"smoothing": "1/3", "toward": "pooled", "holdout": "1/3"}),
+        ([near, far], {"smoothing": "1/3", "toward": "pooled"}),
+        ([near, far], {"holdout": "1/3"}),
         ([near], {"smoothing": 0.7}),
         ([informed], {"smoothing": 2}),
         ([Eve("ill", ["age"], "brier")], {"model": "independent"}),

@@ -201,7 +201,10 @@ def test_under_conditions_a_new_type_is_drawn_as_the_signals_are_overall() -> No
 
 def test_the_split_of_the_records_follows_the_digests_of_the_page() -> None:
     order = sorted(range(101), key=lambda k: hashlib.sha256(f"7:{k}".encode()).digest())
-    assert np.flatnonzero(held_out(101, Fraction(1, 3), 7)).tolist() == sorted(order[:33])
+    secrets = np.arange(101) % 3 == 0  # 34 of one secret and 67 of the other
+    chosen = [k for k in order if secrets[k]][:11] + [k for k in order if not secrets[k]][:22]
+    assert np.flatnonzero(held_out(secrets, Fraction(1, 3), 7)).tolist() == sorted(chosen)
+    assert "are of every secret the same share" in page("docs/microdata_reference.md")
 
 
 def test_the_page_on_records_has_the_numbers_that_are_set() -> None:

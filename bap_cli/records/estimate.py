@@ -1,4 +1,4 @@
-"""`bap microdata estimate`: what a released file says about the population, from the file and its channel."""
+"""`bap microdata estimate`: the shares that a file had before its release, from what was released and the channel."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
         ),
     ]
     if audit is not None:
-        seen = "" if public else f", {audit.unseen} of types that were not fitted"
+        seen = "" if public else f", {audit.unseen} of types without a probability"
         records = f"{audit.records} records{seen}" if not public else "records that were not used to fit the mechanism"
         parts.append(_words(f"On {records}, with standard errors:"))
         lines = []
@@ -309,18 +309,18 @@ def _proof(solution: StudySolution, public: bool) -> str:
 
 def _limits(solution: StudySolution, audit: Audit | None) -> str:
     study = solution.study
+    known = "The model takes the shares of the records for those that an adversary knows. "
+    if study.left_out.any():
+        known = "The model has the shares of the whole file, but the secrets of the fitted records only. "
     points = [
         "The promise is about the adversaries described here. Somebody who knows more about a person may learn more.",
-        "The model uses the shares of the fitted records as those of the population. "
-        + ("Nothing was held out, so this was not checked." if audit is None else "The audit checks this."),
+        known + ("Nothing was held out, so this was not checked." if audit is None else "The audit checks this."),
         "Records are protected one by one. Each is drawn separately, and relations between persons are not considered.",
         "Changed cells distort raw tables: to estimate relations between columns, use the published mechanism.",
     ]
     if audit is not None and audit.bob.value > 1.5 * float(solution.risks.bob) + 2 * audit.bob.error:
-        points.append(
-            "Held-out records are changed more than the model says: it is fitted to too few records per type."
-        )
-    if study.prior.alpha == 0 and len(study.prior.types) > study.records / 5:
+        points.append("Held-out records are changed more than the model says: it is fitted to too few records.")
+    if study.prior.model == "counts" and study.prior.alpha == 0 and len(study.prior.types) > study.records / 5:
         points.append(
             "There are few records per record type: smooth, or use bands or merged levels, for a more reliable model."
         )

@@ -127,7 +127,7 @@ def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> Non
 def show_audit(audit: Audit) -> None:
     """The audit as tables."""
     out = console()
-    say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types that were not fitted")
+    say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types without a probability")
     out.print()
     agents = [[clean(agent), clean(how), f"{r:.4f}", f"{error:.4f}"] for agent, how, r, error in audit._grid().rows]
     show_table(out, ("agent", "column, or how she decides", "risk", "standard error"), agents, (2, 3))

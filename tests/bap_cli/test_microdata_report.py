@@ -201,6 +201,7 @@ def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Pa
     solution = load_study(folder / "study.toml").study.solve(0)
     assert "The audit checks this." in _limits(solution, solution.audit(attackers=()))
     assert "Nothing was held out, so this was not checked." in _limits(solution, None)
+    assert "the shares of the whole file, but the secrets of the fitted records only" in _limits(solution, None)
 
 
 def test_the_slider_reaches_every_line_and_says_what_the_path_says(shown: Any, folder: Path) -> None:

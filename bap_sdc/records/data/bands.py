@@ -113,4 +113,6 @@ def is_number(value: Any) -> bool:
         return len(value) <= DIGITS and _NUMBER.fullmatch(value) is not None
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)):
         return False
+    if isinstance(value, float):
+        return bool(np.isfinite(value))  # all are below HUGE, but NumPy's cannot be compared with it
     return bool(-np.inf < value < np.inf) and abs(value) < HUGE

@@ -238,3 +238,10 @@ def test_numbers_beyond_floats_are_levels_and_very_long_ones_are_text_or_refused
         with pytest.raises(InputError) as error:
             column(mixed, dtype=object)
         assert len(str(error.value)) < 400
+
+
+def test_levels_may_be_numbers_of_numpy():
+    levels = list(np.array([1.5, 2.5]))
+    found, cells = column([1.5, 2.5, 1.5], {"levels": levels})
+    assert found.labels == ("1.5", "2.5")
+    assert found.codes(cells, "t.csv").tolist() == [0, 1, 0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -202,3 +204,14 @@ def test_the_first_words_of_solve_are_the_verdict_and_no_record_is_in_the_result
     assert set(result["verdict"]) == {"words", "light", "held_out", "certain", "released"}
     assert "age=" not in json.dumps(result)
     assert main(["microdata", "path", "solved", "--json"]) == 0  # the folder still proves its optimum
+
+
+def test_public_words_have_three_decimals_and_no_counts(solved):
+    verdict = solved.verdict(())
+    loose = replace(verdict, light=replace(verdict.light, bob=(0.05512, 0.00123, 0.05001)))
+    internal, public = (" ".join(loose.words(public)) for public in (False, True))
+    assert "loses 0.05512 (give or take 0.00246), where 0.05001" in internal
+    assert "loses 0.055 (give or take 0.002), where 0.050" in public
+    assert re.findall(r"\d\.\d{4,}", public) == []
+    assert "200 held-out records" in internal
+    assert "200" not in public

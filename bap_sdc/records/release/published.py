@@ -14,13 +14,13 @@ is held out, P is its own shares: the secrets add nothing, and the covariance is
 
 
 Shares theta are estimated by G N / n, G the inverse of the channel that is shown. Its rows may be rounded to multiples
-of h_t, or say that rare levels stay as they are (h_t = 1), which is taken for uniform noise:
-    n^2 var theta^ = diag G [cov e + B] G',     B = sum_t (n_t h_t)^2 / 12 times the identity.
-If every cell were changed on its own by the channel shown, cov e would be
-    M = sum_t n_t [diag C(.|t) - C(.|t) C(.|t)'],
-which an analyst can work out. One number is told besides, `spread`: kappa, the mean over the levels of the ratio of this
-variance to that with M. Numbers for every level would tell more about single records. All this is stored for every
-column and for pairs of columns that are small.
+of h_t, or say that rare levels stay as they are (h_t = 1). If that is taken for uniform noise, and cells change one by
+one by the channel shown, then n^2 var theta^ is
+    diag G [M + B] G',      M = sum_t n_t [diag C(.|t) - C(.|t) C(.|t)'],      B = identity * sum_t (n_t h_t)^2 / 12,
+which an analyst can work out. The true variances have cov e in place of M, and in place of B what rounding does to the
+entries that there are. One number is told besides, `spread`: kappa, the mean over the levels of the ratio of the true
+variance to that. Numbers for every level would tell more about single records. All this is stored for every column and
+for pairs of columns that are small.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from bap_sdc.records.study import Study
 
 MOST_LEVELS = 400  # of a pair of columns whose channel is stored
+# of the square of what is fixed: an interval needs less than all of it to hold a fixed error, and levels differ
+_FIXED = 0.8
 _UNIFORM = 12**0.5  # of uniform noise, its range over its standard deviation
 _OFF = 0.25  # how far a classifier is off, where 1 would be the shares of the fitted records
 _SINGULAR = 1e-9  # a singular value of C below this is zero
@@ -161,7 +163,8 @@ class PublishedChannel(Displayed):
 class Moments:
     """How many records have each true level t, the channel C, and the covariance of e (above).
 
-    >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), 5 * np.array([[1.0, -1.0], [-1.0, 1.0]]))
+    >>> noise = 5 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> half = Moments(np.array([10.0, 10.0]), np.full((2, 2), 0.5), noise)
     >>> half.spread(np.array([0, 1]), np.array([[0.8, 0.2], [0.2, 0.8]]))  # 5 in place of 3.2
     1.5625
     """
@@ -171,20 +174,19 @@ class Moments:
     noise: Array
 
     def spread(self, at: Array, shown: Array, steps: Array | None = None) -> float:
-        """kappa, if the levels `at` are read with the matrix shown, whose rows were rounded to these steps."""
+        """Kappa, if the levels `at` are read with the matrix shown, whose rows were rounded to these steps."""
         inverse, _ = inverse_of(shown)
-        count, true = self.count[at], self.noise[np.ix_(at, at)]
+        count, noise, fixed = self.count[at], self.noise[np.ix_(at, at)], np.zeros(len(at))
         if steps is not None:
             own, unit = self.table[np.ix_(at, at)], np.eye(len(at))
-            kept = (shown == unit).all(axis=1) & (steps > 0)  # rows that say that nothing changes: off by all they hide
-            hidden = np.where(kept[:, None], (own - unit) * count[:, None], 0)
-            off = np.where(kept[:, None], 0, np.minimum(own, steps[:, None] / _UNIFORM) * count[:, None]) * (1 - unit)
-            total, mixed = (off**2).sum(axis=1), off**2
-            true = true + hidden.T @ hidden + np.diag(mixed.sum(axis=0) + total) - mixed - mixed.T
-        have = np.einsum("ts,su,tu->t", inverse, true, inverse)
+            same = (shown == unit).all(axis=1) & (steps > 0)  # rows that say that nothing changes: off by all they hide
+            fixed = inverse @ (count * same @ (own - unit))
+            off = np.where(same[:, None], 0, np.minimum(own, steps[:, None] / _UNIFORM) * count[:, None]) * (1 - unit)
+            noise = noise + np.diag((off**2).sum(axis=0) + (off**2).sum(axis=1)) - off**2 - (off**2).T
+        true = np.einsum("ts,su,tu->t", inverse, noise, inverse) + _FIXED * fixed**2
         told = variances(inverse, shown, count, steps)
         changed = told > 1e-9 * max(told.max(initial=0.0), 1.0)
-        return float(round((have[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0
+        return float(round((true[changed] / told[changed]).mean(), 9)) if changed.any() else 1.0
 
 
 def variances(inverse: Array, matrix: Array, count: Array, steps: Array | None = None) -> Array:

@@ -92,7 +92,8 @@ def test_intervals_of_a_kit_cover_the_shares_of_the_file(fitted: str) -> None:
     """Of 95% intervals 93 to 97% cover, over all levels that are changed, whatever records the mechanism was fitted to.
 
     Levels of one release are dependent, and releases of one study share what its model is off by: hence the half
-    percent on each side.
+    percent on each side. Where some fifty records were fitted, most rows of a kit say that nothing changes, and its
+    intervals allow for all of it: there more cover.
     """
     tally = np.zeros(4)
     for number, table in enumerate((survey, insurance, vote, illness)):
@@ -101,7 +102,7 @@ def test_intervals_of_a_kit_cover_the_shares_of_the_file(fitted: str) -> None:
         for round_ in range(5):
             tally += rehearsals(whole, more, fitted, np.random.default_rng([number, round_]), 10)
     covered, raw, changed, wrong = tally
-    assert 0.925 <= covered / changed <= 0.975
+    assert 0.925 <= covered / changed <= (0.985 if fitted.endswith("rest") else 0.975)
     assert wrong == 0
     assert changed > 1500
     assert raw / changed < 0.9  # intervals of the raw shares do not cover
@@ -130,9 +131,10 @@ def test_the_stated_errors_are_those_of_simulated_releases() -> None:
     table, more = illness()
     solution = Study(table, **more).solve()
     released = [solution.release(table, seed=k) for k in range(200)]
-    shares = np.array([solution.posterior(one).table("bmi").share for one in released])
-    stated = solution.published.errors["bmi",]
-    assert np.allclose(shares.std(axis=0, ddof=1), stated, rtol=0.2)
+    tables = [solution.posterior(one).table("bmi") for one in released]
+    shares = np.array([one.share for one in tables])
+    stated = np.mean([(one.high - one.low) / 2 / 1.959964 for one in tables], axis=0)
+    assert (shares.var(axis=0, ddof=1) / stated**2).mean() == pytest.approx(1, abs=0.15)
     truth = table.bmi.value_counts(normalize=True).sort_index().to_numpy()
     assert (np.abs(shares.mean(axis=0) - truth) < 4 * stated / np.sqrt(200)).all()
 

@@ -4,7 +4,10 @@
       1  the certificate proves nothing        70  a defect of bap itself        141  the reader of stdout left
     143  terminated                         129  the terminal was closed
 
-Nothing heavy is imported here, so an interrupt during start-up is still answered with one line.
+Nothing is imported here that Python has not loaded itself, so an interrupt during start-up is still answered with one
+line. A signal that nobody hears, because compiled code is running or a library swallowed it, ends the process too:
+Python only runs the handlers of signals between two of its own instructions, and a thread that waits for signals ends
+the process a second later.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TextIO
 
 _LINE = 2000  # characters of a message: names that a user gives may be longer
+_PATIENCE = 1.0  # seconds between a signal and the end of a process that did not end by itself
 _DIGITS = 100_000  # exact solutions of large problems have longer integers than Python prints by default
 
 
@@ -26,9 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _open_streams()
         if arguments is None:
-            for number in _SIGNALS:
-                if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # nohup asks to live on
-                    signal.signal(number, _terminated)
+            _listen()
         sys.set_int_max_str_digits(_DIGITS)
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -70,6 +74,44 @@ class _Terminated(BaseException):
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))
 _received: list[int] = []
+_told: list[int] = []
+
+
+def _listen() -> None:
+    """Signals become exceptions here, and end the process if these do not."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # nohup asks to live on
+            signal.signal(number, _terminated)
+    import threading
+
+    usual = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if _received else usual(lost)  # a traceback, while modules are loaded
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # a signal to a worker is not one to us
+    threading.Thread(target=_end, args=(read,), daemon=True).start()
+
+
+def _end(read: int) -> None:
+    """End the process if a signal has not."""
+    import time
+    from contextlib import suppress
+
+    number = 0
+    while number not in _SIGNALS:
+        number = os.read(read, 1)[0]
+    time.sleep(_PATIENCE)
+    if "multiprocessing" in sys.modules:
+        from multiprocessing import active_children
+
+        for child in active_children():
+            child.kill()
+    if not _told and number == signal.SIGINT:
+        shown = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # a sign of life hides the cursor
+        with suppress(OSError):
+            os.write(2, f"{shown}bap: interrupted\n".encode())
+    os._exit(130 if number == signal.SIGINT else 128 + number)
 
 
 def _terminated(number: int, _: object) -> None:
@@ -81,6 +123,7 @@ def _stopped(number: int) -> int:
     """The exit code after a signal; from now on no second one can break into the end of the process."""
     for other in _SIGNALS if _received else ():
         signal.signal(other, signal.SIG_IGN)
+    _told.append(number)
     return _complain("interrupted", 130) if number == signal.SIGINT else 128 + number
 
 
@@ -93,6 +136,8 @@ def _open_streams() -> None:
 
 def _silence(stream: TextIO) -> None:
     """What is still buffered for a reader who left must not fail again when the interpreter closes the stream."""
+    from contextlib import suppress
+
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

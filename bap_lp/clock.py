@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from bap_lp.rational import InputError
@@ -54,12 +54,13 @@ def check() -> None:
         raise OutOfTime("the time limit was reached before the optimum")
 
 
-def watched(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
+def watched(work: Callable[[], Any], stop: Callable[[], None] | None = None) -> Any:
     """The answer of a solver that runs no Python for long, where signals are seen all the same.
 
     A signal handler of Python only runs in the main thread, between its own instructions. So there the work goes on in
     a thread of its own, while the main thread waits. If the wait ends by an exception, such as a KeyboardInterrupt,
-    `stop` tells the work to end, and is called until it has.
+    `stop` tells the work to end, and is called until it has. Work that nothing can end, such as the training of a
+    classifier, has no `stop`: it is left behind, also at the deadline, and is for a process that ends then.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -77,12 +78,13 @@ def watched(work: Callable[[], Any], stop: Callable[[], None]) -> Any:
         ended.set()
 
     try:
-        threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
         while not ended.wait(_TICK):
-            pass
+            if stop is None:
+                check()
     except BaseException:
         unwanted.set()
-        while busy.locked():
+        while stop is not None and busy.locked():
             with suppress(KeyboardInterrupt):  # it has been heard
                 stop()
                 ended.wait(_TICK)

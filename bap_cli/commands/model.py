@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from bap_cli.pictures import FORMATS, check_file, drawing, save
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
+from bap_lp.clock import watched
 from bap_lp.model.display import clean
 from discretise import bracket
 from discretise.model_files import load_model
@@ -47,9 +49,10 @@ def model(
     try:
         with limited(time_limit):
             with Progress("reading the model"):
-                loaded = load_model(locate_model(file))
+                loaded = watched(partial(load_model, locate_model(file)))
             with loaded.named(), Progress("bracketing") as progress:
-                found = bracket(loaded.model, lam=loaded.lam if lam is None else lam, progress=progress)
+                price = loaded.lam if lam is None else lam
+                found = watched(partial(bracket, loaded.model, lam=price, progress=progress))
     except InputError as error:
         if lam is None or not error.field.endswith(": alice.lambda"):
             raise

@@ -6,20 +6,21 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bap_cli.app import Floats, Group, Json
+from bap_cli.app import Floats, Group, Json, TimeLimit
 from bap_cli.draws import Again, risk_left, say_repeated
 from bap_cli.outputs import check_folder, command_line, print_json
 from bap_cli.pictures import check_file
-from bap_cli.progress import Progress
+from bap_cli.progress import Progress, limited
 from bap_cli.records.estimate import estimate_command
 from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
-from bap_cli.records.opening import Gain, Price, Workers, asked, called
+from bap_cli.records.opening import Gain, Price, Workers, asked, audited, called
 from bap_lp.files.documents import document_of, source_name
 from bap_lp.files.writing import write_bundle, write_files
 from bap_lp.model.display import clean, counted, equals
@@ -102,7 +103,7 @@ def solve_command(
     eve_gain: Gain = None,
     use_floats: Floats = False,
     workers: Workers = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="S", help="Stop after S seconds.")] = None,
+    time_limit: TimeLimit = None,
     attackers: Attackers = True,
     threshold: Threshold = 10,
     as_json: Json = False,
@@ -116,16 +117,15 @@ def solve_command(
     from bap_sdc.records.files import load_study
 
     check_folder(out, "bap microdata")
-    with Progress("reading") as progress:
+    with limited(time_limit), Progress("reading") as progress:
         loaded = load_study(file)
         found = asked(loaded, lam, eve_gain)
         with called(loaded.source, lam):
             solution = found.solved(
-                progress, exact=False if use_floats else None, workers="all" if workers is None else workers,
-                time_limit=time_limit,
-            )  # fmt: skip
+                progress, exact=False if use_floats else None, workers="all" if workers is None else workers
+            )
         progress("auditing")
-        verdict = solution.verdict(None if attackers else ())
+        verdict = audited(partial(solution.verdict, None if attackers else ()))
     audit = verdict.audit
     result = solution.document(audit, verdict)
     if out is not None:

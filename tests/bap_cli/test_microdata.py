@@ -341,7 +341,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, capsys, change
         (("report", "D", "-o", "no/r.html"), "must be in a directory that exists"),
         (("init", "short.csv", "--publish", "rating"), "--secret must be given, for all columns of short.csv have"),
         (("solve", "study.toml", "--lambda", "-1"), "--lambda = -1 must not be negative"),
-        (("solve", "study.toml", "--time-limit", "-1"), "--time-limit = -1.0 must be a number of seconds"),
+        (("solve", "study.toml", "--time-limit", "-1"), "--time-limit = -1 must be a number of seconds"),
         (("solve", "study.toml", "--lambda", "1e300"), "times Eve's largest loss must be below 1e300"),
     ],
 )

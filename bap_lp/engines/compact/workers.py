@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from math import isinf
 from typing import Any, Literal, Protocol
@@ -40,14 +41,18 @@ def _cores() -> int:
 
 
 def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) -> Iterator[tuple[int, Any]]:
-    """(k, answer) of every task. The first failure, or an interrupt, cancels what has not started."""
+    """(k, answer) of every task. The first failure, or an interrupt, ends all others."""
     count = worker_count(tasks, workers)
     if client is None and count == 1:
         yield from ((k, task.solve()) for k, task in enumerate(tasks))
         return
     from concurrent.futures import Executor, ProcessPoolExecutor, as_completed  # a tenth of the start of a command
+    from multiprocessing import active_children
 
-    executor: Executor = client.get_executor() if client is not None else ProcessPoolExecutor(count)
+    others = active_children()
+    executor: Executor = (
+        client.get_executor() if client is not None else ProcessPoolExecutor(count, initializer=_usual_signals)
+    )
     futures: dict[Any, int] = {}
     try:
         # largest first, so that no worker starts a long task when the others are done
@@ -55,11 +60,22 @@ def answers(tasks: Sequence[Task], workers: Workers = None, client: Any = None) 
             futures[executor.submit(_solved, tasks[k], remaining())] = k
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BaseException:
+        for child in active_children() if client is None else ():
+            if child not in others:
+                child.kill()
+        raise
     finally:
         for future in futures:
             future.cancel()
         if client is None:
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _usual_signals() -> None:
+    """A worker is ended by the process that asks, and hears none of its signals."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _solved(task: Task, seconds: float) -> Any:

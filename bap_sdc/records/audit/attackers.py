@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.rational import Array, InputError
 
 
@@ -65,6 +66,7 @@ def trained(name: str, features: Array, secret: Array, loss: Array) -> Callable[
     >>> trained("logistic regression", seen, secret, 1.0 - np.eye(2))(np.array([[0], [1]])).tolist()
     [0, 1]
     """
+    check()
     if name not in ATTACKERS:
         raise InputError("attackers", name, f"must be one of {', '.join(ATTACKERS)}")
     present = np.unique(secret)

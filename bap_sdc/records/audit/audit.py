@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.clock import check
 from bap_lp.engines.game.blas import one_blas_thread
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import Array, floats
@@ -263,6 +264,7 @@ def _eve(
     values = np.unique(z_now)
     block = max(1, _CELLS // (channel.signals * len(loss)))
     for low in range(0, len(values), block):
+        check()
         part = values[low : low + block]
         now = np.flatnonzero(np.isin(z_now, part))
         z = np.searchsorted(part, z_now[now])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.catalogue import locate
+from bap_cli.outputs import made_on
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
@@ -43,6 +44,7 @@ def drawing() -> Iterator[None]:
 
 def check_file(out: Path, suffixes: tuple[str, ...] = (), option: str = "--out", reads: Iterable[Path] = ()) -> None:
     """Refuse a place that cannot be written to, or that is read, before all computing."""
+    made_on()  # a page has its date; matplotlib reads it too, although pictures have none
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:

@@ -24,6 +24,7 @@ import numpy as np
 from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.data.prior import keys, rows_of
+from bap_sdc.records.data.tables import as_pandas
 
 if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
@@ -74,6 +75,7 @@ def draw_release(
     """Draw a release; see `StudySolution.release`. `source` gives the integers, if there is no seed."""
     study = solution.study
     kept = check_kept(study, keep)
+    frame = as_pandas(frame)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     new = solution.channel.unseen(codes)

@@ -96,22 +96,22 @@ def _listen() -> None:
 def _end(read: int) -> None:
     """End the process if a signal has not."""
     import time
-    from contextlib import suppress
 
     number = 0
     while number not in _SIGNALS:
         number = os.read(read, 1)[0]
     time.sleep(_PATIENCE)
-    if "multiprocessing" in sys.modules:
-        from multiprocessing import active_children
+    try:
+        if "multiprocessing" in sys.modules:
+            from multiprocessing import active_children
 
-        for child in active_children():
-            child.kill()
-    if not _told and number == signal.SIGINT:
-        shown = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # a sign of life hides the cursor
-        with suppress(OSError):
+            for child in active_children():
+                child.kill()
+        if not _told and number == signal.SIGINT:
+            shown = "\x1b[?25h\n" if sys.stderr.isatty() else ""  # a sign of life hides the cursor
             os.write(2, f"{shown}bap: interrupted\n".encode())
-    os._exit(130 if number == signal.SIGINT else 128 + number)
+    finally:
+        os._exit(128 + number)
 
 
 def _terminated(number: int, _: object) -> None:

@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,17 @@ def print_json(document: Any) -> None:
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
+
+
+def made_on() -> str:
+    """Today's date (UTC), or that of SOURCE_DATE_EPOCH."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    try:
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        rule = "must be a number of seconds since 1970, up to the year 9999"
+        raise InputError("SOURCE_DATE_EPOCH", epoch, rule) from None
+    return now.strftime("%Y-%m-%d")
 
 
 def check_folder(out: Path | None, form: str = "") -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bap_cli import inputs
 from bap_cli.catalogue import locate
+from bap_cli.outputs import made_on
 from bap_cli.progress import Progress
 from bap_cli.report.html import MADE
 from bap_lp.files.bundles import Bundle
@@ -49,6 +50,7 @@ def check_file(
 
     own: a page, or with suffixes a picture, replaces only what was made in this way.
     """
+    made_on()  # a page has its date; matplotlib reads it too, although pictures have none
     if suffixes and out.suffix.lower() not in suffixes:
         raise ValueError(f"{option} = {str(out)!r} must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     try:

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bap_cli.outputs import made_on
 from bap_lp.model.agents import Agent
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism, degenerate
@@ -134,13 +133,11 @@ def asked_uniqueness(problem: Problem, shown: Sequence[Any], whole: bool) -> lis
 
 def origin(path: Path | None) -> dict[str, Any]:
     """Today's date (UTC, or SOURCE_DATE_EPOCH), the version of bap-lp, and the file with its SHA-256."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
     try:
         own = version("bap-lp")
     except PackageNotFoundError:
         own = "unknown"
-    return {"date": now.strftime("%Y-%m-%d"), "version": own, "source": path and fingerprint(path)}
+    return {"date": made_on(), "version": own, "source": path and fingerprint(path)}
 
 
 def fingerprint(path: Path) -> dict[str, str]:

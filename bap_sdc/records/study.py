@@ -30,7 +30,7 @@ from bap_sdc.records.data.levels import Column, Reading, column_of, positive_num
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, model_prior
 from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
-from bap_sdc.records.data.tables import check_names
+from bap_sdc.records.data.tables import as_pandas, check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 if TYPE_CHECKING:
@@ -169,6 +169,7 @@ class Study(Displayed):
 
     def encode(self, frame: Any, source: str = "frame") -> Array:
         """The levels of other records in the kept columns, a row per record."""
+        frame = as_pandas(frame)
         if source == "frame":
             source = str(frame.attrs.get("source", source))
         frame = _named(frame, source)
@@ -357,6 +358,7 @@ class Study(Displayed):
 
 def _named(frame: Any, source: str) -> Any:
     """A table of records whose columns have different names of text."""
+    frame = as_pandas(frame)
     names = [str(name) for name in frame.columns]
     check_names(names, source)
     if len(frame) == 0:

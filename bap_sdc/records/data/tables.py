@@ -46,6 +46,21 @@ def pandas_module() -> Any:
     return pandas
 
 
+def as_pandas(frame: Any, field: str = "frame") -> Any:
+    """A table of records as a DataFrame of pandas, from any library whose tables say how they become one."""
+    pandas = pandas_module()
+    if isinstance(frame, pandas.DataFrame):
+        return frame
+    try:
+        found = frame.to_pandas()
+    except (AttributeError, ImportError) as error:
+        why = f": {error}" if isinstance(error, ImportError) else ""
+        raise InputError(field, None, f"is a {type(frame).__name__}, must be a DataFrame of pandas{why}") from None
+    if not isinstance(found, pandas.DataFrame):
+        raise InputError(field, None, f"is a {type(frame).__name__}, must be a DataFrame of pandas")
+    return found
+
+
 def read_table(path: str | os.PathLike[str]) -> Any:
     """Read a table of records.
 

@@ -27,7 +27,7 @@ from bap_lp.model.display import Grid, Tabular, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.audit.light import RED
 from bap_sdc.records.data.prior import keys, rows_of
-from bap_sdc.records.data.tables import table_bytes
+from bap_sdc.records.data.tables import as_pandas, table_bytes
 from bap_sdc.records.release.published import PublishedChannel, published_channel, same_records
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def draw_release(
     """Draw a release; see `StudySolution.release`. Without a `source` from a ledger it is a rehearsal."""
     study = solution.study
     kept = check_kept(study, keep)
+    frame = as_pandas(frame)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     new = solution.channel.unseen(codes)

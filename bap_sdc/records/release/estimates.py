@@ -24,7 +24,7 @@ from bap_lp.model.display import Displayed, counted, percent
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.levels import distinct
 from bap_sdc.records.data.prior import keys, rows_of
-from bap_sdc.records.data.tables import pandas_module
+from bap_sdc.records.data.tables import as_pandas, pandas_module
 from bap_sdc.records.release.published import PublishedChannel, inverse_of, variances
 
 _ROUNDING = 1e-12  # of sums in floats
@@ -137,6 +137,7 @@ def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:
     >>> estimates(PublishedChannel.from_document(noise), released).table("ill").share.round(2).tolist()
     [0.7, 0.3]
     """
+    released = as_pandas(released, "released")
     released = released.set_axis([str(name) for name in released.columns], axis=1)
     if len(released) == 0:
         raise InputError("released", None, "has no records")

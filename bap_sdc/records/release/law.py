@@ -12,7 +12,7 @@ import numpy as np
 
 from bap_lp.rational import Array, InputError, floats
 from bap_sdc.records.data.prior import keys, rows_of
-from bap_sdc.records.data.tables import pandas_module
+from bap_sdc.records.data.tables import as_pandas, pandas_module
 
 if TYPE_CHECKING:
     from bap_sdc.records.solution import StudySolution
@@ -27,6 +27,7 @@ def law_of(solution: StudySolution, frame: Any) -> Any:
     for target in study.targets:
         if target.column in OWN:
             raise InputError("frame: column", target.column, "has the name of a column of the law: rename it")
+    frame = as_pandas(frame)
     codes = study.encode(frame)
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     _require_known(study, codes)

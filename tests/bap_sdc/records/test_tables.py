@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from bap_lp import InputError, limits
-from bap_sdc import load_study, read_table
+from bap_sdc import Eve, Study, load_study, read_table
 from bap_sdc.records.data.tables import table_bytes
 
 
@@ -103,3 +105,45 @@ def test_tables_are_bounded_as_other_files_are(tmp_path, monkeypatch, name, rule
 def test_row_names_without_a_heading_are_a_column_of_their_own(tmp_path):
     (tmp_path / "r.csv").write_text('"","age"\n"1",31\n"2",40\n')
     assert read_table(tmp_path / "r.csv").columns.tolist() == ["rownames", "age"]
+
+
+class Foreign:
+    """A table of another library, which says how it becomes one of pandas."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame, self.columns = frame, list(frame.columns)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def to_pandas(self) -> pd.DataFrame:
+        return self.frame.copy()
+
+
+def test_a_table_of_another_library_is_read_wherever_one_of_pandas_is() -> None:
+    frame = pd.DataFrame({"ill": ["a", "b", "a", "b"] * 5, "pay": [1, 2, 2, 1] * 5})
+    try:
+        import polars
+
+        foreign: Any = polars.DataFrame({name: frame[name].tolist() for name in frame})
+    except ImportError:
+        foreign = Foreign(frame)
+    best = Study(foreign, {"pay": "0-1"}, [Eve("ill")]).solve(0)
+    assert best.value == Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0).value
+    assert best.law(foreign).equals(best.law(frame))
+    assert best.release(foreign, seed=1).equals(best.release(frame, seed=1))
+    assert str(best.audit(foreign, attackers=())) == str(best.audit(frame, attackers=()))
+    assert best.posterior(foreign).table("pay").equals(best.posterior(frame).table("pay"))
+
+
+@pytest.mark.parametrize("wrong", [{"ill": ["a", "b"]}, [["a", 1]], None, "t.csv", np.zeros((2, 2))])
+def test_what_is_no_table_is_refused_by_its_kind(wrong: object) -> None:
+    good = pd.DataFrame({"ill": ["a", "b"] * 9, "pay": [1, 2, 2] * 6})
+    best = Study(good, {"pay": "0-1"}, [Eve("ill")]).solve(0)
+    rule = f"is a {type(wrong).__name__}, must be a DataFrame of pandas"
+    for ask in (
+        lambda: Study(wrong, {"pay": "0-1"}, [Eve("ill")]), lambda: best.law(wrong), lambda: best.release(wrong),
+        lambda: best.posterior(wrong),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=rule):
+            ask()

@@ -474,10 +474,14 @@ def test_a_small_parquet_file_that_unpacks_to_gigabytes_is_refused_by_its_size(t
     with parquet.ParquetWriter(tmp_path / "rows.parquet", pa.schema([("a", pa.bool_())]), compression="zstd") as out:
         for _ in range(4):
             out.write_table(pa.table({"a": pa.array(np.zeros(10_000_000, bool))}))
-    for name, size in (("text", "2.86e+03 MB"), ("rows", "305 MB")):
+    rules = {
+        "text": r"unpacks to 2.86e\+03 MB, must be at most 256 MB",
+        "rows": "40000000 rows .* at most 20000000 cells",
+    }
+    for name, rule in rules.items():
         path = tmp_path / f"{name}.parquet"
         assert path.stat().st_size < 200_000
-        with pytest.raises(InputError, match=f"unpacks to {size.replace('+', '.')}, must be at most 256 MB"):
+        with pytest.raises(InputError, match=rule):
             read_table(path)
 
 

@@ -48,7 +48,8 @@ def solved(run: Run) -> Run:
 
 
 def test_the_same_records_are_released_as_the_same_file_however_they_are_ordered_and_spelled(solved: Run) -> None:
-    assert solved("t.csv", "-o", "a.csv")[2] == ""
+    (warning,) = solved("t.csv", "-o", "a.csv")[2].splitlines()
+    assert "AMBER" in warning
     code, _, err = solved("t.csv", "-o", "b.csv")
     assert code == 0
     assert "the same draw as on 20" in err

@@ -145,7 +145,8 @@ def test_the_folder_of_a_study_says_who_is_in_it(tmp_path: Path, monkeypatch: py
         files = {**folder.raw, "result.json": json.dumps({**result, **more}).encode()}
         return disagreement(replace(solution, folder=replace(folder, raw=files)))
 
-    assert claimed(audit=None) == ""  # the audit is no part of the proof
+    assert claimed(audit=None, verdict=None, light=None) == ""  # they are no part of the proof
+    assert claimed(audit=None) == "result.json has an audit of other records than those that were held out"
     assert claimed(types=1) == "result.json has another types than the proof"
 
 

@@ -18,8 +18,8 @@ from bap_lp import solve
 from bap_sdc import load_study
 
 NOTHING_TRIED = (
-    "bap: warning: AMBER: the promise is neither confirmed nor refuted. No records were held out, so nothing was tried: "
-    "hold out a half (audit.holdout).\n"
+    "bap: warning: AMBER: the promise is neither confirmed nor refuted. No records were held out, so nothing was tried:"
+    " hold out a half (audit.holdout).\n"
 )
 STUDY = """
 data = "survey.csv"

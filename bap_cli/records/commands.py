@@ -244,7 +244,7 @@ def release_command(
     paper = console()
     say(paper, light.words()[0])
     say(paper, f"Wrote {clean(str(out), 500)}: {log.records} records, {log.touched} with changed cells.")
-    say(paper, f"Changed cells: {cells}. Records of types that were not fitted: {log.unseen}.")
+    say(paper, f"Changed cells: {cells}. Records of types without a probability: {log.unseen}.")
     if log.dropped:
         say(paper, f"Columns left out: {clean(', '.join(log.dropped), 500)}.")
     if quoted := [] if is_parquet(out) else tables.quoted_columns(released):

@@ -21,7 +21,7 @@ import numpy as np
 from bap_lp.rational import EXACT, Array, ReadOnly, floats
 from bap_sdc.records.data.prior import keys, rows_of
 
-Rule = Callable[[Array], Sequence[tuple[Array, Array]]]  # types without a probability -> decisions and probabilities of each
+Rule = Callable[[Array], Sequence[tuple[Array, Array]]]  # new types -> decisions and probabilities of each
 
 
 class RecordChannel(Protocol):

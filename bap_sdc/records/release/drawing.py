@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ReleaseLog(Tabular, dict[str, Any]):
-    """What a release did: records, changed cells by published column, records of types without a probability, columns kept.
+    """What a release did: records, changed cells by published column, records of new types, columns kept.
 
     records: how many were released. touched: how many have a changed cell. rehearsal: whether it is in no ledger and
     must not be published. channel: of these records on published columns, if they are not those of the study. It is an

@@ -20,7 +20,7 @@ COMMANDS = {  # in bap_cli: the module that has the command, or an `app` of seve
     "examples": ("commands.examples", "List the problems that come with bap, or print one."),
     "schema": ("commands.examples", "Print the JSON Schema of problem files."),
     "explain": ("commands.explain", "Explain an optimum in plain words."),
-    "path": ("commands.path", "Find an optimal mechanism for every lambda, or epsilon."),
+    "path": ("commands.path", "Find an optimal mechanism for every lambda."),
     "tiers": ("commands.tiers", "Find releases that refine each other."),
     "counts": ("commands.counts", "Protect a table of counts."),
     "model": ("commands.model", "Bracket the optimum of a model of your own."),

@@ -20,7 +20,6 @@ from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.bracketed import every_lambda
-from bap_lp.questions.path.epsilon import epsilon_path
 from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.rational import InputError
 
@@ -113,9 +112,6 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
 
         if kind == "map":
             ax = plots.risk_utility_map(problem, price, conditions=conditions)
-        elif kind == "epsilon":
-            found = epsilon_path(problem, price, conditions=conditions, progress=progress)
-            ax = plots.value_of_epsilon(found)[0]
         elif kind == "path":
             ax = plots.value_of_lambda(every_lambda(problem, None, progress, conditions, priors), price)
         else:

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from bap_lp.questions.optimum.solving import solve as solve
     from bap_lp.questions.path.bracketed import BracketedPath as BracketedPath
     from bap_lp.questions.path.bracketed import bracketed_path as bracketed_path
-    from bap_lp.questions.path.epsilon import EpsilonPath as EpsilonPath
-    from bap_lp.questions.path.epsilon import epsilon_path as epsilon_path
     from bap_lp.questions.path.frontier import chooses as chooses
     from bap_lp.questions.path.frontier import corner as corner
     from bap_lp.questions.path.frontier import excess as excess
@@ -95,7 +93,6 @@ _MODULES = {
     "questions.optimum.solution": "Solution",
     "questions.optimum.solving": "solve",
     "questions.path.bracketed": "BracketedPath bracketed_path",
-    "questions.path.epsilon": "EpsilonPath epsilon_path",
     "questions.path.frontier": "chooses corner excess frontier sdc",
     "questions.path.pieces": "lambda_path",
     "questions.robust": "rank_worst_case robust",

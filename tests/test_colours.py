@@ -28,7 +28,6 @@ from matplotlib.patches import Patch
 from bap_lp import Risks, lambda_path, plots, solve
 from bap_lp.files.problems import load_problem
 from bap_lp.plots import palette as pt
-from bap_lp.questions.path.epsilon import epsilon_path
 
 ROOT = Path(__file__).parents[1]
 EYES = {
@@ -200,11 +199,6 @@ def _path() -> Any:
     return plots.value_of_lambda(lambda_path(coin.problem), coin.lam)
 
 
-def _epsilon(panel: int) -> Any:
-    coin = _coin()
-    return plots.value_of_epsilon(epsilon_path(coin.problem, coin.lam))[panel]
-
-
 def _gaussian(kind: str) -> Any:
     from gaussian import MeanEve
     from gaussian import plots as drawn
@@ -263,8 +257,6 @@ def _promises() -> Any:
 PICTURES: dict[str, Callable[[], Any]] = {
     "map": _map,
     "path": _path,
-    "epsilon": lambda: _epsilon(0),
-    "risks against epsilon": lambda: _epsilon(1),
     "gaussian map": lambda: _gaussian("map"),
     "gaussian noise": lambda: _gaussian("noise"),
     "gaussian threshold": lambda: _gaussian("threshold"),

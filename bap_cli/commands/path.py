@@ -1,20 +1,17 @@
-"""`bap path`: the optimal mechanism for every lambda at once, or what differential privacy costs, for every epsilon."""
+"""`bap path`: the optimal mechanism for every lambda at once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any
 
 from bap_cli import inputs, outputs
 from bap_cli.app import Condition, File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import heading
-from bap_cli.terminal import console, fitting, say, short, show_table, width_of
+from bap_cli.terminal import console, fitting, say, show_table, width_of
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
@@ -22,55 +19,29 @@ from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
-from bap_lp.questions.path.epsilon import EpsilonPath, epsilon_path
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path
 from bap_lp.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
-_EPSILONS = 20
 
 
-def path(
-    file: File,
-    use_floats: Floats = False,
-    as_json: Json = False,
-    over: Annotated[
-        Literal["lambda", "epsilon"], typer.Option(help="What varies: lambda, or epsilon at one lambda.")
-    ] = "lambda",
-    lam: Annotated[
-        str | None, typer.Option("--lambda", metavar="L", help="With --over epsilon; the file's own by default.")
-    ] = None,
-    tolerance: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T",
-            help="With --over epsilon: width of the band as a share of the decrease of R_A; 1/50 by default.",
-        ),
-    ] = None,
-    condition: Condition = None,
-) -> None:
-    """Find an optimal mechanism for every lambda, or for every epsilon.
+def path(file: File, use_floats: Floats = False, as_json: Json = False, condition: Condition = None) -> None:
+    """Find an optimal mechanism for every lambda.
 
     At lambda = 0 only utility counts; the larger lambda is, the more privacy counts. Each piece of the path has one
     optimal mechanism, a vertex of the risk-utility frontier, under the conditions of the file and of --condition, which
-    replaces the file's of the same name. --over epsilon shows what differential privacy costs: exactly at some
-    epsilons, and within a proved band between them.
+    replaces the file's of the same name.
     FILE may also be a study of records, or its folder.
     """
     given = inputs.asked_conditions({}, condition or ())
-    if over == "lambda" and inputs.is_study(file, given):
+    if inputs.is_study(file, given):
         from bap_cli.records.explore import path_command
 
         path_command(FilePath(file), as_json=as_json)
         return
-    loaded = inputs.asking(inputs.load(file, sets=over == "lambda"), given)
-    if over == "epsilon":
-        return _over_epsilon(loaded, given, lam, tolerance, use_floats, as_json)
-    for option, value in (("--lambda", lam), ("--tolerance", tolerance)):
-        if value is not None:
-            raise InputError(option, value, "needs --over epsilon")
+    loaded = inputs.asking(inputs.load(file, sets=True), given)
     with inputs.named(loaded, asked=given), Progress("every lambda") as progress:
         found = every_lambda(loaded.problem, False if use_floats else None, progress, loaded.conditions, loaded.priors)
     if isinstance(found, BracketedPath):
@@ -117,7 +88,7 @@ def bracketed_document(path: BracketedPath) -> dict[str, Any]:
         }
         for one in path.points
     ]
-    return {"over": "lambda", "points": points, "width": path.width}
+    return {"points": points, "width": path.width}
 
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:
@@ -212,78 +183,3 @@ def _corner(out: Any, at: Corner, conditioned: bool, misaligned: bool) -> None:
     among = " that meets the conditions" if conditioned else ""
     what = f"{'a' if at.attained else 'no'} mechanism{among} attains both"
     say(out, f"The corner, {where}: {what}.")
-
-
-def _over_epsilon(
-    loaded: ProblemFile, given: inputs.Asked, lam: str | None, tolerance: str | None, use_floats: bool, as_json: bool
-) -> None:
-    """Compute the path and print it."""
-    price = inputs.number(loaded, lam)
-    asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
-    try:
-        with inputs.named(loaded, lam, given), Progress("every epsilon") as progress:
-            exact = False if use_floats else None
-            found = epsilon_path(
-                loaded.problem, price, conditions=loaded.conditions, exact=exact, progress=progress, **asked
-            )
-    except InputError as error:
-        if error.field == "tolerance":
-            raise InputError("--tolerance", error.value, error.rule) from None
-        raise
-    if as_json:
-        outputs.print_json(epsilon_document(found))
-    else:
-        _show_epsilon(found, inputs.choice(loaded, lam))
-
-
-def epsilon_document(path: EpsilonPath) -> dict[str, Any]:
-    """What `bap path --over epsilon --json` prints; between two points R_A lies from the next bound to the value."""
-    stated = {} if path.conditions is None else {"conditions": path.conditions.written()}
-    return stated | {
-        "over": "epsilon",
-        "exact": path.exact,
-        "lambda": text(path.lam),
-        "points": [
-            {
-                "exp_epsilon": text(p.exp_epsilon),
-                "epsilon": p.epsilon,
-                "value": text(p.value),
-                "bound": text(p.bound),
-                "risks": {"bob": text(p.risks.bob), "eve": text(p.risks.eve)},
-            }
-            for p in path.points
-        ],
-        "free": text(path.free),
-        "width": text(path.width),
-        "impossible": None if path.impossible is None else text(path.impossible),
-    }
-
-
-def _show_epsilon(path: EpsilonPath, choice: str) -> None:
-    out = console()
-    heading(out, path.problem, path.exact)
-    say(out, f"{equals('lambda', path.lam)}, {choice}")
-    if path.conditions is not None:
-        kept = _others(path.conditions)
-        say(out, f"Conditions besides epsilon: {kept}" if kept else "Between all pairs of states")
-    out.print()
-    step = max(1, -(-len(path.points) // _EPSILONS))
-    shown = [*path.points[:-1:step], path.points[-1]]
-    rows = [[short(p.exp_epsilon), f"{p.epsilon:.4g}", *map(short, (p.value, p.risks.bob, p.risks.eve))] for p in shown]
-    show_table(out, ("exp(epsilon)", "epsilon", "R_A", "R_B", "R_E"), rows, range(5))
-    if len(shown) < len(path.points):
-        out.print(f"... and {counted(len(path.points) - len(shown), 'more value')} between them (--json gives all)")
-    out.print()
-    if path.impossible is not None:
-        say(out, f"At exp(epsilon) = {path.impossible} or less the other conditions cannot be met.")
-    say(out, f"Without differential privacy {equals('R_A', path.free)}.")
-    gap = max(float(point.solution.gap) for point in path.points)
-    proved = "proved exactly" if path.exact and not gap else f"proved up to {gap:.2g}"
-    between = f"between two neighbouring epsilons R_A lies between their values, known up to {float(path.width):.2g}"
-    say(out, f"Every value is {proved}; {between}.")
-    say(out, "A picture: bap plot FILE --kind epsilon -o epsilon.svg")
-
-
-def _others(conditions: Conditions) -> str:
-    given = replace(conditions, exp_epsilon=2, epsilon=None)
-    return ", ".join(part for part in given.words().split(", ") if part != "exp_epsilon = 2")

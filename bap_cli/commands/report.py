@@ -41,8 +41,8 @@ def plot(
         "map.png"
     ),
     kind: Annotated[
-        Literal["map", "path", "epsilon", "channel", "signals"],
-        typer.Option(help="Risk-utility map, least R_A by lambda or epsilon, an optimal mechanism, or its signals."),
+        Literal["map", "path", "channel", "signals"],
+        typer.Option(help="Risk-utility map, least R_A by lambda, an optimal mechanism, or its signals."),
     ] = "map",
     lam: Lambda = None,
 ) -> None:

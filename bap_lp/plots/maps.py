@@ -1,8 +1,7 @@
 """Pictures. Every function draws on an Axes (its own if none is given) and returns it.
 
 The risk-utility map has U = -R_B to the right and R = -R_E upwards, so level lines of R_A = -(U - lam R) have the slope
-1/lam and R_A falls towards the bottom right. The frontier is a polygon line and everything attainable a polygon. The
-picture of epsilon shows what a privacy budget costs, with the certified band between the values computed.
+1/lam and R_A falls towards the bottom right. The frontier is a polygon line and everything attainable a polygon.
 """
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.channels import channel_heatmap, signal_cards
 from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
-from bap_lp.questions.path.epsilon import EpsilonPath
 from bap_lp.questions.path.pieces import Path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
 from bap_lp.releases.families import Family, randomised_response_family
 
-__all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_epsilon", "value_of_lambda"]
+__all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lambda"]
 
 _LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
@@ -275,49 +273,3 @@ def _by_lambda(ax: Any, title: str) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     _legend(ax, title, 3)
     return ax
-
-
-def value_of_epsilon(path: EpsilonPath, *, axes: Any = None) -> Any:
-    """R_A against exp(epsilon), on a logarithmic scale, over a panel with R_B and R_E.
-
-    Args:
-        path: what `epsilon_path` found.
-        axes: two Axes, one above the other, to draw into; new ones by default.
-
-    Returns:
-        The two Axes.
-    """
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        _, axes = plt.subplots(2, 1, figsize=(7.2, 6.0), sharex=True, layout="constrained")
-    top, below = axes
-    K = np.array([float(p.exp_epsilon) for p in path.points])
-    value, bound = (np.array([float(getattr(p, name)) for p in path.points]) for name in ("value", "bound"))
-    free = float(path.free)
-    # between two values the optimum lies below the left one and above the right one
-    top.fill_between(
-        np.append(K, K[-1] * 1.15), np.append(value, value[-1]), np.append(bound[1:], [min(bound[-1], free)] * 2),
-        step="post", color=pt.ALICE, alpha=0.25, lw=0, label="certified band",
-    )  # fmt: skip
-    top.plot(K, value, "o", color=pt.ALICE, mec=pt.INK, mew=0.4, ms=4, label="optimum, proved", zorder=4)
-    top.axhline(free, color=pt.GREY, lw=1.2, ls="--", label="without differential privacy")
-    top.set_ylabel(f"least $R_A$ at λ = {lt.short(path.lam)}")
-    for name, colour in (("bob", pt.BOB), ("eve", pt.EVE)):
-        risks = [float(getattr(p.risks, name)) for p in path.points]
-        told = "$R_B$, Bob's, wanted low" if name == "bob" else "$R_E$, Eve's, wanted high"
-        below.plot(K, risks, "o-" if name == "bob" else "D--", color=colour, lw=1.2, ms=3.5, label=told)
-    below.set_ylabel("risks of the optimum")
-    for ax in (top, below):
-        ax.set_xscale("log", base=2)
-        ax.set_xlim(K[0], K[-1] * 1.15)
-        ax.margins(y=0.1)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(loc="best", fontsize=8.5, frameon=False)
-    ticks = [k for k in 2.0 ** np.arange(0, 21) if K[0] <= k <= K[-1]]
-    step = -(-len(ticks) // 8)  # eight labels of two lines fit the width
-    below.set_xticks(ticks[::step], [f"{k:g}\n(ε = {np.log(k):.2g})" for k in ticks[::step]])
-    below.set_xlabel("exp(ε), with ε below")
-    if path.problem.title:
-        top.set_title(lt.drawable(path.problem.title, 70, 2), loc="left", fontsize=10, fontweight="bold")
-    return axes

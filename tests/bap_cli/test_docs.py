@@ -6,7 +6,6 @@ import runpy
 import shlex
 import tomllib
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,6 @@ DOCUMENTED = [
     ["evaluate", "coin_toss", "best.json"],
     ["compare", "asks.json"],
     ["path", "asks.json"],
-    ["path", "coin_toss", "--over", "epsilon"],
     ["tiers", "file_public", "file_research"],
     ["counts", "small_counts"],
     ["model", "rare_disease"],
@@ -140,16 +138,6 @@ def test_every_key_of_a_json_document_is_described(
     )
     described = CLI.split("\n## JSON\n")[1]
     assert [key for key in sorted(found) if f"`{key}`" not in described and f'"{key}"' not in described] == []
-
-
-def test_the_band_over_epsilon_is_as_wide_as_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
-    for options, share in (([], Fraction(1, 50)), (["--tolerance", "1/10"], Fraction(1, 10))):
-        assert main(["path", "coin_toss", "--over", "epsilon", *options, "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        whole = Fraction(found["points"][0]["value"]) - Fraction(found["free"])
-        assert 0 < Fraction(found["width"]) <= share * whole
-        pairs = pairwise(found["points"])
-        assert all(Fraction(a["value"]) - Fraction(b["bound"]) <= Fraction(found["width"]) for a, b in pairs)
 
 
 def test_the_numbers_of_a_path_document_are_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -105,6 +105,7 @@ def test_a_path_over_a_set_has_proved_points_and_is_drawn(survey: Path) -> None:
     for point in found["points"][:3]:
         best = solve(loaded.problem, point["lambda"], priors=loaded.priors)
         assert point["value"] == str(best.value) == point["bound"]
+    assert set(found) == {"points", "width"}
     assert found["width"] < 0.01
     assert "R_A is the least worst one" in " ".join(run("path", str(survey)).split())
     run("plot", str(survey), "--kind", "path", "-o", str(survey.parent / "path.svg"))

@@ -27,7 +27,6 @@ COMMANDS = [
     ("solve", "CONDITIONED"),
     ("solve", "protected_cell"),
     ("path", "medical_test"),
-    ("path", "medical_test", "--over", "epsilon"),
     ("explain", "two_eves", "--own"),
     ("gaussian", "optimum", "--eve", "max"),
 ]

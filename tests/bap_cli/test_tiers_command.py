@@ -132,7 +132,6 @@ def test_every_command_answers_for_agents_with_beliefs_of_their_own(
     capsys.readouterr()
     assert main(["solve", "prosecutor", "--condition", "margin=1/10", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["risks"]["eve"] == "6/11"
-    assert main(["path", "prosecutor", "--over", "epsilon"]) == 0
     assert main(["explain", "prosecutor"]) == 0
     assert main(["release", str(out), "guilty"]) == 0
     assert capsys.readouterr().out.endswith("nothing / convict\n")

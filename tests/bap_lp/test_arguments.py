@@ -18,7 +18,7 @@ BEST = solve(COIN)
 JUNK = [None, 1, "1/3", [0, 1], {}, np.zeros(2), object()]
 OF_A_PROBLEM = [
     *("solve", "lambda_path", "frontier", "corner", "compare", "calibrate", "uniqueness", "sensitivity"),
-    *("epsilon_path", "randomised_response_family", "to_cvxpy"),
+    *("randomised_response_family", "to_cvxpy"),
 ]
 
 
@@ -97,7 +97,6 @@ UNDER: list[Callable[[Any], Any]] = [
     lambda asked: solve(COIN, 1, conditions=asked).value,
     lambda asked: bap_lp.lambda_path(COIN, conditions=asked).breakpoints,
     lambda asked: bap_lp.compare(COIN, 1, conditions=asked).rows,
-    lambda asked: bap_lp.epsilon_path(COIN, 1, conditions=asked, tolerance=1).free,
     lambda asked: bap_lp.sweep([COIN], partial(solve, conditions=asked))[0].value,
     lambda asked: bap_lp.releases.meets(COIN, BEST.mechanism, asked),
     lambda asked: bap_lp.plots.risk_utility_map(COIN, 1, conditions=asked).get_legend_handles_labels()[1],

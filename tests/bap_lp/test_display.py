@@ -26,7 +26,6 @@ from bap_lp import (
     compare,
     condition_costs,
     corner,
-    epsilon_path,
     evaluate,
     lambda_path,
     load_bundle,
@@ -64,7 +63,6 @@ def bundled() -> Any:
 BEST = solve(coin(title="Coin"), "1/3")
 PRIVATE = solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2))
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
-EPSILONS = epsilon_path(coin(), "1/3", tolerance="1/4")
 RESULTS = {
     "<Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>": BEST.problem,
     "<MergedProblem: exact, (N, b, e) = (2, 2, 2)>": coin().merged(),
@@ -85,9 +83,7 @@ RESULTS = {
     "<Uniqueness: unique, R_A = 3/40, 2 signals at least>": uniqueness(coin(), "1/3"),
     "<Sensitivity: R_A = 3/40, dR_A/dlambda = -3/4, (N, b, e) = (2, 2, 2)>": sensitivity(coin(), "1/3"),
     "<Family 'randomised response': exact, w from 0 to 1/2>": randomised_response_family(coin()),
-    "<EpsilonPath: exact, 6 values, K from 1 to 4>": EPSILONS,
     "<BracketedPath: 8 points, lambda from 0 to 5.77078, known up to 0.024>": bracketed_path(BIT, tolerance=1),
-    "<EpsilonPoint: K = 1, R_A = 1/4, R_B = 1/2, R_E = 3/4>": EPSILONS.points[0],
     "<ConditionCost: privacy, cost = 11/120>": condition_costs(PRIVATE)[0],
     "<WorstCase 'optimum': R_A = 3/40 in scenario 0>": rank_worst_case([coin()], [BEST.mechanism], ["1/3"])[0],
     "<Bundle of <Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>, <Certificate: exact, R_A = 3/40 at lambda = 1/3>>": (

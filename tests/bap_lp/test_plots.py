@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from bap_lp import (
     InputError,
     Mechanism,
     Problem,
-    epsilon_path,
     evaluate,
     lambda_path,
     load_problem,
@@ -323,14 +322,3 @@ def test_breakpoints_are_all_fractions_or_all_decimals_that_differ() -> None:
     written = [text.get_text() for text in ax.texts if text.get_text().startswith("λ = ")]
     assert len(written) == len(set(written)) == len(path.breakpoints)
     assert not any("/" in text for text in written)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["coin_toss", "location_grid"])
-def test_the_labels_of_many_epsilons_do_not_touch(name: str) -> None:
-    loaded = load_problem(EXAMPLES / f"{name}.toml")
-    below = plots.value_of_epsilon(epsilon_path(loaded.problem, loaded.lam, tolerance="1/20", exact=False))[1]
-    below.figure.canvas.draw()
-    boxes = [label.get_window_extent() for label in below.get_xticklabels()]
-    assert 3 < len(boxes) <= 8  # of eleven powers of two, more would touch
-    assert min(b.x0 - a.x1 for a, b in pairwise(boxes)) > 6  # pixels, the width of a letter

@@ -107,7 +107,9 @@ def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
                 best = None
             if best is not None and best.conflict:
                 return _with(best, best.conflict, asked)
-    conflict = least_conflict(_parts(layout), lambda some: not is_feasible(laid(layout, [p.notion for p in some])))
+    conflict = least_conflict(
+        _parts(layout), lambda some: not any_channel(laid(layout, [p.notion for p in some]).program(EXACT.zero, 0))
+    )
     return _with(_explained(layout, conflict, decimals), tuple(part.label for part in conflict), asked)
 
 
@@ -167,11 +169,6 @@ def together(kept: Sequence[Notion], demands: Sequence[Notion]) -> tuple[Notion,
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
     return tuple(by_name.values())
-
-
-def is_feasible(layout: LoweredProblem) -> bool:
-    """Whether any channel meets the conditions."""
-    return any_channel(layout.program(EXACT.zero, 0))
 
 
 def any_channel(program: Program) -> bool:

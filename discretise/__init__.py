@@ -17,9 +17,8 @@ from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.model_files import load_model
 from discretise.models import GriddedProblem, model
-from discretise.monte_carlo.arviz_draws import StoredDraws, from_arviz
 from discretise.monte_carlo.brackets import SampleBracket
-from discretise.samples import OutOfSample, SampledProblem, sample
+from discretise.samples import OutOfSample, SampledProblem, StoredDraws, sample
 from discretise.squared_loss.brackets import SquaredBracket, max_bracket
 from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
 from gaussian.optimum.brackets import Bracket
@@ -51,7 +50,6 @@ __all__ = [
     "asymmetric",
     "bracket",
     "closed_form",
-    "from_arviz",
     "grid",
     "grid_rule",
     "load_model",

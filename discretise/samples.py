@@ -25,14 +25,50 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem, Risks, Solution
 from bap_lp.arguments import whole_number
+from bap_lp.model.display import Displayed
 from bap_lp.rational import floats
 from discretise.extensions import dual_choice, rule_of
 from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names, numbers_of
 from discretise.neighbours import Neighbours, default_neighbours
 from gaussian.arrays import Array
 
-Simulator = Callable[[np.random.Generator, int], tuple[Any, ...]]
 _PAIRS = 1 << 22  # numbers held at a time
+
+
+class StoredDraws(Displayed):
+    """Joint draws (theta, x) that exist already, handed out in order, each once, in place of a simulator.
+
+    `sample` takes the first draws for the fit, and `bracket` takes the ones after them.
+
+    Args:
+        theta: what Bob wants to know, a number per draw.
+        x: the data, a row per draw.
+
+    Raises:
+        InputError: theta is not a list of finite numbers, or x has another number of rows.
+
+    >>> from discretise import StoredDraws
+    >>> StoredDraws([0.1, 0.4], [1.0, 2.0])
+    <StoredDraws: 2 joint draws>
+    """
+
+    def __init__(self, theta: ArrayLike, x: ArrayLike) -> None:
+        self.theta, self.x = numbers_of(theta, "theta"), np.asarray(x)
+        if self.x.shape[:1] != self.theta.shape:
+            raise InputError("x", None, f"has shape {self.x.shape}, must have {len(self.theta)} rows, one per theta")
+
+    def _headline(self) -> str:
+        return f": {len(self.theta)} joint draws"
+
+    def rows(self, start: int, size: int) -> tuple[Array, Array]:
+        """Draws start, start + 1, ..."""
+        if start + size > len(self.theta):
+            rule = f"are too few: {start + size} are needed, for the fit and for fresh draws together"
+            raise InputError("stored draws", len(self.theta), rule)
+        return self.theta[start : start + size], self.x[start : start + size]
+
+
+Simulator = Callable[[np.random.Generator, int], tuple[Any, ...]] | StoredDraws
 
 
 @dataclass(frozen=True)
@@ -98,7 +134,7 @@ class SampledProblem(Problem):
     `bob_error` is the mean standard error of the estimated B(x,i), 0 if exact.
 
     Args:
-        simulator: draws (theta, x).
+        simulator: draws (theta, x), or holds them.
         draws: the draws of the fit.
         bob: Bob's loss and his decisions.
         eves: the Eves, with their losses and decisions.
@@ -302,7 +338,7 @@ def sample(
 
     Args:
         simulator: a function (rng, size) -> (theta, x) or (theta, x, statistic), with one row per draw. B is a function
-            of the statistic, which is x if it is not given.
+            of the statistic, which is x if it is not given. `StoredDraws(theta, x)` takes its place if draws are given.
         size: number of draws.
         bob_loss: a function of (theta, decision), or "0-1", "squared" or "absolute".
         eve_loss: the same for (Eve's target, decision); a list of them for several Eves.
@@ -344,9 +380,11 @@ def sample(
         if bound is not None and (isinstance(bound, str) or numbers_of([bound], field, rule)[0] < 0):
             raise InputError(field, bound, rule)
     targets = eve_target if isinstance(eve_target, (list, tuple)) else [eve_target]
-    given = [("simulator", simulator), ("posterior_loss", posterior_loss), ("posterior_draws", posterior_draws)]
+    if not (callable(simulator) or isinstance(simulator, StoredDraws)):
+        raise InputError("simulator", None, "must be a function or StoredDraws(theta, x)")
+    given = [("posterior_loss", posterior_loss), ("posterior_draws", posterior_draws)]
     for field, one in [*given, *(("eve_target", target) for target in targets)]:
-        if not (callable(one) or hasattr(one, "rows") or (one is None and field != "simulator")):
+        if not (one is None or callable(one)):
             raise InputError(field, None, "must be a function")
     if posterior_loss is not None and posterior_draws is not None:
         raise InputError("posterior_draws", None, "must not be given with posterior_loss")
@@ -364,9 +402,8 @@ def draw_block(problem: SampledProblem, rng: np.random.Generator, size: int, sta
     return _draw(problem.simulator, rng, size, problem.eve_target, len(problem.eve_tasks), start)
 
 
-def _draw(simulator: Any, rng: np.random.Generator, size: int, eve_target: Any, eves: int, start: int) -> Draws:
-    # stored draws are handed out in order, each once
-    found = simulator.rows(start, size) if hasattr(simulator, "rows") else simulator(rng, size)
+def _draw(simulator: Simulator, rng: np.random.Generator, size: int, eve_target: Any, eves: int, start: int) -> Draws:
+    found = simulator.rows(start, size) if isinstance(simulator, StoredDraws) else simulator(rng, size)
     if not isinstance(found, tuple) or len(found) not in (2, 3):
         raise InputError("simulator", None, "must return (theta, x) or (theta, x, statistic)")
     try:

@@ -9,7 +9,7 @@
 
 from gaussian.corners import corner, decision_effect, decision_rate, mean_lost_band, mean_plateau_edge
 from gaussian.evaluate import calibrate, risks
-from gaussian.eves import GaussianEves, MaxEve, MeanEve, MedianEve, MinEve, QuantileEve, RangeEve, RecordEve
+from gaussian.eves import GaussianEves, MaxEve, MeanEve, MedianEve, RecordEve
 from gaussian.laws.mean import eve_cells, eve_kinks
 from gaussian.laws.residual import max_exceedance, max_residual_cdf, max_residual_sf, max_residual_support
 from gaussian.model import BothEves, Eve, GaussianModel
@@ -32,15 +32,12 @@ __all__ = [
     "MaxEve",
     "MeanEve",
     "MedianEve",
-    "MinEve",
     "NoisyFull",
     "NoisyMean",
     "NoisyMedian",
     "Null",
     "OneBit",
     "Optimum",
-    "QuantileEve",
-    "RangeEve",
     "RecordEve",
     "Release",
     "Row",

@@ -17,14 +17,14 @@ from functools import lru_cache
 
 from bap_lp.clock import check
 from bap_lp.model.risks import Risks
-from gaussian.eves import MinEve, betting_weights, separate
+from gaussian.eves import betting_weights, separate
 from gaussian.laws.mean import eve_kinks, mean_bob_law, mean_eve_law
 from gaussian.laws.median import median_bob_law, median_eve_law, median_kinks
 from gaussian.laws.median_max import median_support
 from gaussian.laws.noisy_full import FINAL, Effort, noisy_full_risk
 from gaussian.laws.owen import OWEN_ERROR, gaussian_pair_risk, prior_risk
 from gaussian.laws.smoothing import add_noise
-from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, reflected, standard_form
+from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
 from gaussian.numerics.masses import ROUNDING, bit_risk
 from gaussian.numerics.piecewise import Piecewise, min_integral
 from gaussian.optimum.cells import cell_law
@@ -67,7 +67,7 @@ def risks(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effo
 
 
 def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -> tuple[StandardForm, GaussianRelease]:
-    """The standard form of all three; an Eve who tests the minimum is reflected, x -> -x, and tests the maximum."""
+    """The standard form of all three."""
     form = standard_form(model, eve)
     match release:
         case NoisyFull(sigma=sigma) | NoisyMean(sigma=sigma) | NoisyMedian(sigma=sigma):
@@ -75,11 +75,7 @@ def standard_release(model: GaussianModel, eve: Eve, release: GaussianRelease) -
         case OneBit(tau=tau, cut=cut):
             t = float(form.model.bit_threshold(tau) if cut is None else form.there(cut))
             release = OneBit(tau, t if math.isfinite(t) else None)
-    if not isinstance(form.eve, MinEve):
-        return form, release
-    if isinstance(release, OneBit):
-        release = OneBit(1 - release.tau, None if release.cut is None else -release.cut)
-    return reflected(form), release
+    return form, release
 
 
 def _simplest(form: StandardForm, kind: type, sigma: float) -> GaussianRelease:
@@ -191,7 +187,7 @@ def _eve(model: GaussianModel, eve: Eve, release: GaussianRelease, effort: Effor
             most = model.n * sigma * float(betting_weights(eve).max())
             return (0.0, most) if most < ROUNDING else noisy_full_risk(model, eve, sigma, effort)
     raise ValueError(
-        f"eve = {eve} must test the mean, the maximum, the minimum or both mean and maximum for the "
+        f"eve = {eve} must test the mean, the maximum or both mean and maximum for the "
         f"{NAMES[type(release)]} release: her risk under it is not computed"
     )
 

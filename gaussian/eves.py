@@ -1,8 +1,6 @@
 """Eve's questions about the data: is a statistic T(x) above a threshold c?
 
-    mean, maximum, minimum, range = maximum - minimum,
-    median (of an even number of values: the mean of the two middle ones),
-    the quantile of level q: the k-th smallest value, k = ceil(q n), and the value of one record.
+    mean, maximum, median (of an even number of values: the mean of the two middle ones), and the value of one record.
 Her loss is (miss, false alarm): what she loses if she says "no" and T > c, and if she says "yes" and T <= c; (1, 1) is
 0-1 loss. Several Eves either reply separately and their risks are added with weights, or are one Eve for whom it is
 enough to be right about one of the questions ("either" is a breach): her loss is the least of the losses. Whatever a
@@ -12,7 +10,6 @@ for "either": she loses only if she is wrong about every question, which names o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from inspect import cleandoc
@@ -77,7 +74,6 @@ class ThresholdEve(ShortRepr, SharedSections):
     loss: tuple[float, float] = optional(UNIT_LOSS)
 
     name: ClassVar[str] = ""
-    location: ClassVar[bool] = True  # the statistic moves with the data: T(x + a) = T(x) + a
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", _checks.real("threshold", self.threshold))
@@ -127,20 +123,6 @@ class MaxEve(ThresholdEve):
 
 
 @dataclass(frozen=True, repr=False)
-class MinEve(ThresholdEve):
-    """Eve tests min_i x_i > threshold.
-
-    >>> MinEve(-1.0)
-    MinEve(threshold=-1.0)
-    """
-
-    name: ClassVar[str] = "min"
-
-    def statistic(self, x: Array) -> Array:
-        return np.asarray(x.min(-1))
-
-
-@dataclass(frozen=True, repr=False)
 class MedianEve(ThresholdEve):
     """Eve tests the sample median; of an even number of values it is the mean of the two middle ones.
 
@@ -152,62 +134,6 @@ class MedianEve(ThresholdEve):
 
     def statistic(self, x: Array) -> Array:
         return np.asarray(np.median(x, axis=-1))
-
-
-@dataclass(frozen=True, repr=False)
-class RangeEve(ThresholdEve):
-    """Eve tests max_i x_i - min_i x_i > threshold.
-
-    >>> RangeEve(3.0)
-    RangeEve(threshold=3.0)
-    """
-
-    name: ClassVar[str] = "range"
-    location: ClassVar[bool] = False
-
-    def statistic(self, x: Array) -> Array:
-        return np.asarray(x.max(-1) - x.min(-1))
-
-
-@dataclass(frozen=True, repr=False)
-class QuantileEve(ThresholdEve):
-    """Eve tests the k-th smallest value, k = ceil(level n).
-
-    Args:
-        threshold: the value that she compares with.
-        loss: what she loses by a miss and by a false alarm.
-        level: which quantile, above 0 and at most 1.
-
-    Raises:
-        ValueError: threshold is not a finite number, a loss is not positive, or level is outside its range.
-
-    >>> QuantileEve(1.0, level=0.9)
-    QuantileEve(threshold=1.0, level=0.9)
-    """
-
-    level: float = 0.5
-
-    name: ClassVar[str] = "quantile"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        level = _checks.unit("level", self.level)
-        if level == 0:
-            raise ValueError("level = 0 must lie in (0, 1]")
-        object.__setattr__(self, "level", level)
-
-    @property
-    def label(self) -> str:
-        return f"quantile {self.level:g}"
-
-    def rank(self, n: int) -> int:
-        """k: the quantile of n values is the k-th smallest."""
-        # level n may be an integer that rounding has raised
-        return min(max(math.ceil(self.level * n - 1e-9), 1), n)
-
-    def statistic(self, x: Array) -> Array:
-        k = self.rank(x.shape[-1])
-        return np.asarray(np.partition(x, k - 1, axis=-1)[..., k - 1])
 
 
 @dataclass(frozen=True, repr=False)
@@ -291,8 +217,8 @@ class GaussianEves(ShortRepr):
     Raises:
         ValueError: there is no Eve, or a weight is missing or not positive, or either is combined with weights.
 
-    >>> GaussianEves((MeanEve(0.5), MinEve(-2.0)), either=True)
-    GaussianEves(members=(MeanEve(threshold=0.5), MinEve(threshold=-2.0)), either=True)
+    >>> GaussianEves((MeanEve(0.5), RecordEve(2.0)), either=True)
+    GaussianEves(members=(MeanEve(threshold=0.5), RecordEve(threshold=2.0)), either=True)
     """
 
     members: tuple[ThresholdEve, ...]

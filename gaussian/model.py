@@ -5,9 +5,9 @@ theta | x ~ N(m + k (xbar - m), v)  with  1/v = 1/sigma_0^2 + n/s^2,  k = v n/s^
 x) is increasing in xbar. The residuals x_i - xbar are independent of (theta, xbar); their law depends on n and s alone.
 
 Standard form. With theta = m + s theta', X_i = m + s X_i' the primed variables follow the model with m = 0, s = 1 and
-prior sd sigma_0/s. A test theta > c or T(x) > c becomes a test at (c - m)/s, or at c/s for the range, which does not
-move with the data. Losses of tests do not change under x -> x', so neither does any risk; a threshold t' in xbar' is
-the threshold m + s t' in xbar, and noise of standard deviation sigma on the data is noise sigma/s in the standard form.
+prior sd sigma_0/s. A test theta > c or T(x) > c becomes a test at (c - m)/s. Losses of tests do not change under
+x -> x', so neither does any risk; a threshold t' in xbar' is the threshold m + s t' in xbar, and noise of standard
+deviation sigma on the data is noise sigma/s in the standard form.
 
 Bob's loss is (miss, false alarm): what he loses if he decides "no" and theta > c_B, and if he decides "yes" and
 theta <= c_B. On the full data he decides "yes" when his posterior exceeds false alarm/(miss + false alarm).
@@ -31,8 +31,6 @@ from gaussian.eves import (
     GaussianEves,
     MaxEve,
     MeanEve,
-    MinEve,
-    RangeEve,
     ShortRepr,
     ThresholdEve,
     optional,
@@ -41,7 +39,7 @@ from gaussian.eves import (
 _MOST = 10**15  # observations: floats tell all of these numbers apart
 _WIDEST = 1e100  # squares of larger ratios of standard deviations are no floats
 
-__all__ = ["BothEves", "Eve", "GaussianModel", "MaxEve", "MeanEve", "StandardForm", "reflected", "standard_form"]
+__all__ = ["BothEves", "Eve", "GaussianModel", "MaxEve", "MeanEve", "StandardForm", "standard_form"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,8 +162,7 @@ def standard_form(model: GaussianModel, eve: Eve) -> StandardForm:
         return StandardForm(model, eve, 0.0, 1.0)
 
     def moved(question: ThresholdEve) -> ThresholdEve:
-        start = 0.0 if isinstance(question, RangeEve) else m
-        return replace(question, threshold=(question.threshold - start) / s)
+        return replace(question, threshold=(question.threshold - m) / s)
 
     standard = GaussianModel(model.n, model.prior_sd / s, (model.bob_threshold - m) / s, bob_loss=model.bob_loss)
     if isinstance(eve, ThresholdEve):
@@ -187,14 +184,6 @@ def _simplest(eve: Eve) -> Eve:
     if eve.either and len(eve.members) == 2 and isinstance(first, MeanEve) and isinstance(second, MaxEve):
         return BothEves(first.threshold, second.threshold, first.loss, second.loss)
     return eve
-
-
-def reflected(form: StandardForm) -> StandardForm:
-    """The standard form under x -> -x, which exchanges minimum and maximum, and Bob's two decisions."""
-    model, eve = form.model, form.eve
-    assert isinstance(eve, MinEve)
-    flipped = replace(model, bob_threshold=-model.bob_threshold, bob_loss=model.bob_loss[::-1])
-    return StandardForm(flipped, MaxEve(-eve.threshold, eve.loss[::-1]), form.shift, -form.scale)
 
 
 def gaussian_draws(model: GaussianModel, rng: np.random.Generator, size: int) -> tuple[Array, Array]:

@@ -103,8 +103,8 @@ def eve_simulator(model: GaussianModel, eve: Eve) -> EveSimulator:
         ValueError: Eve asks about a record that the model does not have.
 
     >>> import numpy as np
-    >>> from gaussian import GaussianEves, GaussianModel, MeanEve, RangeEve
-    >>> eves = GaussianEves((MeanEve(0.5), RangeEve(3.0)), weights=(1.0, 2.0))
+    >>> from gaussian import GaussianEves, GaussianModel, MaxEve, MeanEve
+    >>> eves = GaussianEves((MeanEve(0.5), MaxEve(2.0)), weights=(1.0, 2.0))
     >>> drawn = eve_simulator(GaussianModel(n=5), eves)
     >>> theta, x = drawn.simulator(np.random.default_rng(0), 1000)
     >>> drawn.posterior_loss(x).shape, [losses.shape for losses in drawn.eve_losses(x)]

@@ -17,7 +17,6 @@ from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
-from gaussian.eves import MinEve
 from gaussian.laws.mean import mean_bob_law, mean_eve_law
 from gaussian.laws.noisy_full import CURVE, Effort
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
@@ -29,9 +28,9 @@ FAMILIES: tuple[ReleaseFamily, ...] = (NoisyFull, NoisyMean, NoisyMedian, OneBit
 
 
 def computed_families(model: GaussianModel, eve: Eve) -> tuple[ReleaseFamily, ...]:
-    """The families whose risks are computed against this Eve: all four if she tests mean, maximum, minimum or both."""
+    """The families whose risks are computed against this Eve: all four if she tests mean, maximum or both."""
     simple = standard_form(model, eve).eve
-    if isinstance(simple, (MeanEve, MaxEve, MinEve, BothEves)):
+    if isinstance(simple, (MeanEve, MaxEve, BothEves)):
         return FAMILIES
     return NoisyMean, OneBit
 
@@ -129,8 +128,8 @@ def table(
 
     Returns:
         The six rows, lam, and the corner, which bounds R_A of every release at the calibrated lam. Against an Eve who
-        tests something other than the mean, the maximum, the minimum or mean and maximum, the noisy full and the noisy
-        median release are left out.
+        tests something other than the mean, the maximum or mean and maximum, the noisy full and the noisy median
+        release are left out.
 
     Raises:
         ValueError: lam is negative, or it is None and Eve's risk is 0 under every release.

@@ -31,7 +31,7 @@ from gaussian import (
     optimise,
     risks,
 )
-from gaussian.laws.statistics import MOST_ORDERED
+from gaussian.laws.statistics import MOST_MEDIAN
 from gaussian.optimum import cells
 from gaussian.optimum.cells import cell_law
 from gaussian.paper import PAPER_MODEL as PAPER
@@ -161,7 +161,7 @@ def test_the_limits_shown_are_the_limits_set() -> None:
     assert f"| the number of people | 1 to {MOST_PEOPLE:,};" in page("docs/counts.md")
     assert MOST_TABLES == 2_000_000
     assert "Up to two million tables of the parts are enumerated" in page("docs/counts.md")
-    assert f"($n$ up to {MOST_ORDERED})" in page("docs/gaussian.md")
+    assert f"(the median for $n$ up to {MOST_MEDIAN})" in page("docs/gaussian.md")
 
 
 def test_the_page_on_verifying_says_how_many_mutations_are_judged() -> None:

@@ -10,33 +10,17 @@ from typing import Annotated, Any
 
 import typer
 
-from gaussian import (
-    BothEves,
-    Eve,
-    GaussianEves,
-    GaussianModel,
-    MaxEve,
-    MeanEve,
-    MedianEve,
-    MinEve,
-    QuantileEve,
-    RangeEve,
-    RecordEve,
-)
+from gaussian import BothEves, Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MedianEve, RecordEve
 from gaussian.eves import ThresholdEve
 
 _EVE_HELP = (
-    "What Eve tests: mean, max, both (mean and max, she loses only if wrong about both), min, median, range, "
-    "quantile@LEVEL or record@NUMBER; a threshold and losses may follow, as in max=2 or quantile@0.9=1.5/2,1. "
-    "Repeat it for several Eves."
+    "What Eve tests: mean, max, both (mean and max, she loses only if wrong about both), median or record@NUMBER; "
+    "a threshold and losses may follow, as in max=2 or record@3=1.5/2,1. Repeat it for several Eves."
 )
 _KINDS: dict[str, type[ThresholdEve]] = {
     "mean": MeanEve,
     "max": MaxEve,
-    "min": MinEve,
     "median": MedianEve,
-    "range": RangeEve,
-    "quantile": QuantileEve,
     "record": RecordEve,
 }
 _DEFAULTS = {"mean": 0.5, "max": 2.0}
@@ -142,11 +126,9 @@ def _one(
     head, _, after = rest.partition("=")
     kind, at, argument = head.strip().partition("@")
     if kind not in _KINDS:
-        raise ValueError(
-            f"--eve = {text!r} must be one of {', '.join([*_KINDS, 'both'])}, as in max or quantile@0.9=1.5"
-        )
-    if at and kind not in ("quantile", "record"):
-        raise ValueError(f"--eve = {text!r} must not have @: only quantile@LEVEL and record@NUMBER have it")
+        raise ValueError(f"--eve = {text!r} must be one of {', '.join([*_KINDS, 'both'])}, as in max or record@3=1.5")
+    if at and kind != "record":
+        raise ValueError(f"--eve = {text!r} must not have @: only record@NUMBER has it")
     candidates = {
         f"--eve {text}": _number(f"--eve = {text!r}", after) if after else None,
         "--eve-threshold": single,
@@ -164,8 +146,6 @@ def _one(
     if threshold is None:
         raise ValueError(f"--eve = {text!r} must have a threshold, as in --eve {head}=1.5")
     loss = _pair(f"--eve = {text!r}", own_loss) if own_loss else losses
-    if kind == "quantile":
-        return QuantileEve(threshold, loss, _number(f"--eve = {text!r}", argument) if at else 0.5)
     if kind == "record":
         if at and not argument.strip().isdigit():
             raise ValueError(f"--eve = {text!r} must name the record by a number, as in record@3")

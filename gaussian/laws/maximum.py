@@ -75,16 +75,14 @@ def _path(n: int) -> tuple[float, int]:
     return next(path for most, path in _PATHS.items() if n < most)
 
 
-def hyperbola(
-    tilt: Array, variance: Array, length: float, points: int, side: float | Array = -1.0
-) -> tuple[Complex, Complex, float]:
+def hyperbola(tilt: Array, variance: Array, length: float, points: int) -> tuple[Complex, Complex, float]:
     """The upper half of a path through `tilt` (the lower one is its mirror image), its derivative, and the step.
 
-    side: -1 if it bends to the left, 1 if to the right. The points are in the last axis.
+    It bends to the left. The points are in the last axis.
     """
     scale = (_STRETCH / np.sqrt(variance))[..., None]
     u = (np.arange(points) + 0.5) * length / points
-    across, along = side * scale * math.sin(_BEND), 1j * scale * math.cos(_BEND)
+    across, along = -scale * math.sin(_BEND), 1j * scale * math.cos(_BEND)
     p = tilt[..., None] + across * (np.cosh(u) - 1) + along * np.sinh(u)
     return p, across * np.sinh(u) + along * np.cosh(u), length / points
 

@@ -52,47 +52,17 @@ def max_residual_support(n: int) -> float:
     return 0.0 if _checks.count("n", n) == 1 else float(-ndtri(1e-17 / n) * math.sqrt((n - 1) / n))
 
 
-class TwoTails:
-    """A law of which `log_tails` gives the smaller tail: log P(D <= d) up to the centre, log P(D > d) beyond it."""
-
-    @property
-    def centre(self) -> float:
-        """A point near the median."""
-        raise NotImplementedError
-
-    def log_tails(self, d: ArrayLike) -> tuple[Array, Array]:
-        """The logarithms of both; -inf of the one that is not the smaller."""
-        raise NotImplementedError
-
-    def cdf(self, d: ArrayLike) -> Array:
-        """P(D <= d), elementwise."""
-        low, high = self.log_tails(d)
-        return np.where(np.asarray(d, dtype=float) > self.centre, -expm1(high), np.exp(low))
-
-    def sf(self, d: ArrayLike) -> Array:
-        """P(D > d), elementwise."""
-        low, high = self.log_tails(d)
-        return np.where(np.asarray(d, dtype=float) > self.centre, np.exp(high), -expm1(low))
-
-    def smoothed(self, n: int, c: float) -> float:
-        """P(Xbar + D <= c) for an independent Xbar ~ N(0, 1/n), by quadrature of the distribution function."""
-        ends = np.union1d(np.linspace(-8.6, 8.6, 33) / math.sqrt(n), [c, c - self.centre])
-        x, weight = gauss_nodes(ends[:-1], ends[1:], 24)
-        density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
-        return float((weight * density * self.cdf(c - x)).sum())
-
-
-def level_points(table: Piecewise, parts: int) -> Array:
+def _level_points(table: Piecewise) -> Array:
     """Points between which a tabulated logarithm changes by at most 8, down to that of the least float."""
     ends = table.breaks
-    grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, parts)]))
+    grid = np.unique(np.concatenate([ends[:-1] + share * np.diff(ends) for share in np.linspace(0, 1, 33)]))
     values = table.poly(grid)[..., 0]
     order = np.argsort(values)
     return np.interp(np.arange(_LEAST, 0.0, 8.0), values[order], grid[order])
 
 
 @dataclass(frozen=True)
-class ResidualLaw(TwoTails):
+class ResidualLaw:
     """The law of D for n >= 3, tabulated."""
 
     n: int
@@ -107,13 +77,13 @@ class ResidualLaw(TwoTails):
         """log P(D <= e^y) for y up to log(centre)."""
         start = math.log(_SMALL)
         y = np.linspace(start, math.log(self.centre), 400)
-        return tabulate(lambda t: residual_log_cdf(self.n, np.exp(t)), y)
+        return _tabulate(lambda t: residual_log_cdf(self.n, np.exp(t)), y)
 
     @cached_property
     def _high(self) -> Piecewise:
         """log P(D > d) for d from the centre on."""
         end = math.sqrt((self.n - 1) / self.n) * 40
-        return tabulate(lambda d: residual_log_sf(self.n, d), np.linspace(self.centre, end, 400))
+        return _tabulate(lambda d: residual_log_sf(self.n, d), np.linspace(self.centre, end, 400))
 
     @cached_property
     def _slopes(self) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
@@ -122,7 +92,7 @@ class ResidualLaw(TwoTails):
     @cached_property
     def steps(self) -> Array:
         """Points between which both tails change by factors of at most e^8, down to the least float."""
-        return np.unique(np.concatenate([np.exp(level_points(self._low, 33)), level_points(self._high, 33)]))
+        return np.unique(np.concatenate([np.exp(_level_points(self._low)), _level_points(self._high)]))
 
     def log_cdf(self, d: Array) -> Array:
         """log P(D <= d) for 0 < d <= centre."""
@@ -146,6 +116,24 @@ class ResidualLaw(TwoTails):
         low[left], high[right] = self.log_cdf(d[left]), self.log_sf(d[right])
         return low, high
 
+    def cdf(self, d: ArrayLike) -> Array:
+        """P(D <= d), elementwise."""
+        low, high = self.log_tails(d)
+        return np.where(np.asarray(d, dtype=float) > self.centre, -expm1(high), np.exp(low))
+
+    def sf(self, d: ArrayLike) -> Array:
+        """P(D > d), elementwise."""
+        low, high = self.log_tails(d)
+        return np.where(np.asarray(d, dtype=float) > self.centre, np.exp(high), -expm1(low))
+
+    def smoothed(self, c: float) -> float:
+        """P(Xbar + D <= c) for an independent Xbar ~ N(0, 1/n), by quadrature of the distribution function."""
+        n = self.n
+        ends = np.union1d(np.linspace(-8.6, 8.6, 33) / math.sqrt(n), [c, c - self.centre])
+        x, weight = gauss_nodes(ends[:-1], ends[1:], 24)
+        density = np.exp(-0.5 * n * x**2) * math.sqrt(n / (2 * math.pi))
+        return float((weight * density * self.cdf(c - x)).sum())
+
     def density(self, d: Array) -> Array:
         """The density of D, from the slope of the table: about ten digits."""
         low, high = self.log_tails(d)
@@ -161,7 +149,7 @@ class ResidualLaw(TwoTails):
         n = self.n
         for level in (1e-9, 0.01, 0.3, 0.7, 0.99, 1 - 1e-9):
             c = float(ndtri(level ** (1 / n)))
-            defect = abs(self.smoothed(n, c) - math.exp(n * float(log_ndtr(c))))
+            defect = abs(self.smoothed(c) - math.exp(n * float(log_ndtr(c))))
             if not defect <= _IDENTITY_TOL:
                 raise FloatingPointError(
                     f"n = {n} gives a law of max - mean that misses P(max <= {c:.6g}) by {defect:.1e}, more than "
@@ -170,7 +158,7 @@ class ResidualLaw(TwoTails):
         return self
 
 
-def tabulate(logarithm: Callable[[Array], Array], grid: Array) -> Piecewise:
+def _tabulate(logarithm: Callable[[Array], Array], grid: Array) -> Piecewise:
     """A table of a monotone logarithm over the part of the grid on which it exceeds _LEAST."""
     values = logarithm(grid)
     inside = values > _LEAST

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussian.eves import MinEve, ThresholdEve, questions
+from gaussian.eves import ThresholdEve, questions
 from gaussian.laws.statistics import cell_ranges, statistic_law
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, standard_form
 
@@ -100,20 +100,15 @@ def intervals(model: GaussianModel, eve: Eve, thresholds: Sequence[float]) -> li
             else:
                 joined.append((low, high))
         unions.append(joined)
-    if split is None or not isinstance(split, (MaxEve, MinEve)):
+    if not isinstance(split, MaxEve):
         return unions
     # no data have max <= c < xbar, and for n = 1 none have xbar <= c < max: there the unions may be chosen freely
     (few, many), c = unions, split.threshold
-    if isinstance(split, MaxEve):
-        if few == [(low, min(high, c)) for low, high in many if low < c]:
-            return [many, many]
-        if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
-            return [few, few]
-        return [[(low, math.inf if high == c else high) for low, high in few], many]
-    # no data have xbar <= c < min
-    if many == [(max(low, c), high) for low, high in few if high > c]:
+    if few == [(low, min(high, c)) for low, high in many if low < c]:
+        return [many, many]
+    if model.n == 1 and many == [(max(low, c), high) for low, high in few if high > c]:
         return [few, few]
-    return [few, [(-math.inf if low == c else low, high) for low, high in many]]
+    return [[(low, math.inf if high == c else high) for low, high in few], many]
 
 
 def _complement(parts: list[XbarInterval]) -> list[XbarInterval]:

@@ -84,9 +84,9 @@ MODEL = ["--prior-mean", "10", "--noise-sd", "2", "--prior-sd", "2", "--bob-thre
 @pytest.mark.parametrize(
     ("options", "statistic"),
     [
-        (["--eve", "min=8/2,1", "--bob-loss", "2,1"], "min"),
-        (["--eve", "range=5", "--eve", "mean=10.2", "--either"], "range"),
-        (["--eve", "quantile@0.75", "--eve-threshold", "11", "--eve-loss", "1,2"], "quantile 0.75"),
+        (["--eve", "max=13/2,1", "--bob-loss", "2,1"], "max"),
+        (["--eve", "record=11", "--eve", "mean=10.2", "--either"], "x_1"),
+        (["--eve", "median", "--eve-threshold", "11", "--eve-loss", "1,2"], "median"),
         (["--eve", "record@2=11"], "x_2"),
     ],
 )
@@ -110,11 +110,16 @@ def test_the_optimum_of_a_completed_model_is_bracketed(
         (["--eve", "mean", "--n", "0"], "must be"),
         (["--eve", "mean", "--max-threshold", "1"], "must not be given with --eve mean"),
         (["--eve", "foo"], "--eve = 'foo' must be one of"),
-        (["--eve", "min"], "must have a threshold"),
+        (["--eve", "median"], "must have a threshold"),
         (["--eve", "max@2"], "must not have @"),
         (["--eve", "record@x=1"], "must name the record by a number"),
         (["--eve", "record@9=1"], "record = 9 must be at most n = 5"),
-        (["--eve", "quantile@2=1"], "level = 2.0 must lie in [0, 1]"),
+        (
+            ["--eve", "min=1"],
+            "--eve = 'min=1' must be one of mean, max, median, record, both, as in max or record@3=1.5",
+        ),
+        (["--eve", "range=3"], "--eve = 'range=3' must be one of mean, max, median, record, both"),
+        (["--eve", "quantile@0.9=1"], "--eve = 'quantile@0.9=1' must be one of mean, max, median, record, both"),
         (["--eve", "max=two"], "'two' must be a number"),
         (["--eve", "max", "--bob-loss", "1"], "--bob-loss = '1' must be two positive numbers"),
         (["--eve", "max", "--eve-loss", "1,-1"], "--eve-loss = '1,-1' must be two positive numbers"),

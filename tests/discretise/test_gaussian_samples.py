@@ -7,7 +7,7 @@ import pytest
 from bap_cli.main import main
 from discretise import SampleBracket, bracket
 from discretise.brackets import gaussian_sample
-from gaussian import Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MinEve, RangeEve
+from gaussian import Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, RecordEve
 
 MODEL = GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0)
 
@@ -27,7 +27,7 @@ def test_a_bracket_by_draws_contains_the_proved_optimum(eve: Eve) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("either", [False, True])
 def test_several_questions_go_by_draws(either: bool) -> None:
-    eves = GaussianEves((MinEve(-1.0), RangeEve(3.0)), either=either)
+    eves = GaussianEves((RecordEve(-1.0), MaxEve(1.5)), either=either)
     found = bracket(MODEL, eves, 1.0, draws=20_000, seed=5)
     assert isinstance(found, SampleBracket)
     assert found.lower < found.upper
@@ -36,7 +36,7 @@ def test_several_questions_go_by_draws(either: bool) -> None:
 
 @pytest.mark.slow
 def test_the_command_says_the_level_and_the_draws(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["gaussian", "optimum", "--n", "5", "--eve", "mean=0.5", "--eve", "range=3"]
+    arguments = ["gaussian", "optimum", "--n", "5", "--eve", "mean=0.5", "--eve", "max=2"]
     assert main(arguments) == 0
     assert "both hold with probability 0.999, from 200000 fresh draws" in capsys.readouterr().out
     assert main([*arguments, "--json"]) == 0

@@ -1,13 +1,10 @@
-"""Brackets with a level: the Gaussian optimum, exact conjugate models, posterior draws, coverage, and ArviZ files."""
+"""Brackets with a level: the Gaussian optimum, exact conjugate models, posterior draws, coverage, and stored draws."""
 
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
-import arviz
 import numpy as np
 import pytest
 from gaussian_cases import draw_data
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from bap_lp import InputError, Problem, solve
-from discretise import bracket, from_arviz, model, sample, zero_one
+from discretise import StoredDraws, bracket, model, sample, zero_one
 from discretise.monte_carlo import confidence
 from discretise.monte_carlo.confidence import bernstein_terms, largest_mean
 from gaussian import MaxEve
@@ -250,40 +247,34 @@ def test_bad_arguments_are_refused_by_name() -> None:
 
 
 @pytest.mark.slow
-def test_inference_data_files_give_a_bracket(tmp_path: Path) -> None:
-    """Gamma-Poisson as a probabilistic program writes it: joint draws in one netCDF file, a posterior per data set."""
+def test_stored_draws_with_posterior_draws_give_a_bracket() -> None:
+    """Gamma-Poisson as arrays of a probabilistic program: joint draws, and posterior draws for every data set."""
     rng = np.random.default_rng(5)
-    rate = rng.gamma(3, size=(2, 1500))
+    rate = rng.gamma(3, size=3000)
     cases = rng.poisson(rate)
-    arviz.from_dict(prior={"rate": rate}, prior_predictive={"cases": cases}).to_netcdf(tmp_path / "prior.nc")
-    files: list[Any] = []
-    for x in np.unique(cases):
-        draws = rng.gamma(3 + x, 0.5, size=(2, 400))
-        one = arviz.from_dict(posterior={"rate": draws}, observed_data={"cases": np.array([x])})
-        files.append(one if x > 2 else tmp_path / f"posterior_{x}.nc")
-        if x <= 2:
-            one.to_netcdf(files[-1])
-    stored = from_arviz(tmp_path / "prior.nc", "rate", "cases", files)
-    assert len(stored) == 3000
-    drawn = sample(stored, 1000, zero_one(2), zero_one(2), posterior_draws=stored.posterior_draws, **TEST)
+    runs = {int(x): rng.gamma(3 + x, 0.5, size=800) for x in np.unique(cases)}
+
+    def posterior(x: Any, rng: np.random.Generator, K: int) -> Array:
+        return rng.choice(runs[int(x)], K)
+
+    stored = StoredDraws(rate, cases)
+    drawn = sample(stored, 1000, zero_one(2), zero_one(2), posterior_draws=posterior, **TEST)
     found = bracket(drawn, 0.7, level=0.95, draws=2000)
     exact = bracket(model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(2), **TEST), 0.7)
     assert found.lower <= exact.lower
     assert exact.upper <= found.upper
     assert found.release(np.array([12.0])).tolist() == [1]
-    with pytest.raises(InputError, match="stored draws = 3000 are too few"):
+    # the fit has the first draws, and no draw is used twice
+    assert (drawn.draws.theta == rate[:1000]).all()
+    with pytest.raises(InputError, match="stored draws = 3000 are too few: 3001 are needed"):
         bracket(drawn, 0.7, draws=2001)
-    with pytest.raises(InputError, match="no posterior draws are stored"):
-        found.release(np.array([300.0]))
-    plain = from_arviz(tmp_path / "prior.nc", "rate", "cases")
-    assert "posterior draws for 0 data sets" in repr(plain)
-    with pytest.raises(InputError, match=r"prior\['speed'\] is not there: it has rate"):
-        from_arviz(tmp_path / "prior.nc", "speed", "cases")
-    with pytest.raises(InputError, match=r"posteriors\[0\] = .* cannot be read"):
-        from_arviz(tmp_path / "prior.nc", "rate", "cases", [tmp_path / "absent.nc"])
 
 
-def test_without_arviz_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(ImportError, match=r"^from_arviz needs arviz: pip install 'bap-lp\[arviz\]'$"):
-        from_arviz(tmp_path / "prior.nc", "rate", "cases")
+def test_stored_draws_and_simulators_that_are_none_are_refused_in_one_line() -> None:
+    with pytest.raises(InputError, match=r"^x has shape \(2, 1\), must have 3 rows, one per theta$"):
+        StoredDraws([1.0, 2.0, 3.0], [[1.0], [2.0]])
+    with pytest.raises(InputError, match=r"theta = .* must be finite numbers$"):
+        StoredDraws([1.0, math.nan], [1.0, 2.0])
+    # what a probabilistic program holds is not read: its arrays are
+    with pytest.raises(InputError, match=r"^simulator must be a function or StoredDraws\(theta, x\)$"):
+        sample({"prior": 1}, 3, zero_one(2), zero_one(2), **TEST)  # type: ignore[arg-type]

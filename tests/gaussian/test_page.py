@@ -1,4 +1,4 @@
-"""What the page on the Gaussian example says in its text: the last column of its table, constants, tables, ranks."""
+"""What the page on the Gaussian example says in its text: the last column of its table, constants, tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,10 @@ from gaussian import (
     MaxEve,
     MeanEve,
     MedianEve,
-    MinEve,
     NoisyFull,
     NoisyMean,
     NoisyMedian,
     Null,
-    QuantileEve,
-    RangeEve,
     RecordEve,
     calibrate,
     eve_cells,
@@ -66,15 +63,13 @@ def test_the_printed_lambda_of_both_eves_is_that_of_a_rough_quadrature() -> None
     assert round(float(lam), 1) == PAPER_TABLES["both"].lam
 
 
-@pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), MinEve(-1.0), BothEves(0.5, 2.0)])
+@pytest.mark.parametrize("eve", [MeanEve(0.5), MaxEve(2.0), BothEves(0.5, 2.0)])
 def test_these_eves_have_all_four_families(eve: Eve) -> None:
     assert len(computed_families(PAPER, eve)) == 4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "eve", [MedianEve(0.3), RangeEve(2.0), QuantileEve(1.0), RecordEve(1.0), GaussianEves((MeanEve(0.5), MaxEve(2.0)))]
-)
+@pytest.mark.parametrize("eve", [MedianEve(0.3), RecordEve(1.0), GaussianEves((MeanEve(0.5), MaxEve(2.0)))])
 def test_against_other_eves_two_families_are_left_out(eve: Eve) -> None:
     found = table(GaussianModel(3), eve, lam=1.0)
     assert [row.mechanism for row in found.rows] == ["full", "null", "noisy mean", "one-bit"]
@@ -84,14 +79,6 @@ def test_a_parameter_is_null_where_there_is_none_and_inf_at_infinite_noise() -> 
     found = {row.mechanism: row.document()["parameter"] for row in table(GaussianModel(2), MeanEve(0.0), lam=1e6).rows}
     assert found["full"] is found["null"] is None
     assert found["noisy mean"] == "inf"
-
-
-def test_the_quantile_is_the_kth_smallest_value_with_k_the_rounded_up_share() -> None:
-    for n in (1, 5, 9, 10, 40):
-        for percent in range(1, 101):
-            assert QuantileEve(0.0, level=percent / 100).rank(n) == -(-percent * n // 100)
-    x = np.random.default_rng(0).normal(size=(20, 10))
-    assert (QuantileEve(0.0, level=0.7).statistic(x) == np.sort(x)[:, 6]).all()
 
 
 def test_the_page_says_how_the_numbers_are_computed() -> None:

@@ -11,12 +11,12 @@ from gaussian import (
     GaussianModel,
     MaxEve,
     MeanEve,
-    MinEve,
     NoisyFull,
     NoisyMean,
     NoisyMedian,
     Null,
     OneBit,
+    RecordEve,
     calibrate,
     corner,
     curve,
@@ -80,7 +80,7 @@ SKEWED = GaussianModel(n=4, prior_sd=1.5, prior_mean=0.5, noise_sd=2.0, bob_loss
 BITS = [
     *[(PLAIN, eve, None) for eve in (MeanEve(0.3), MaxEve(1.0), MaxEve(0.1), BothEves(0.2, 1.4))],
     *[(SKEWED, GaussianEves((MeanEve(0.5, (2, 1)), MaxEve(2.0)), weights=(1.0, 2.0)), lam) for lam in (None, 0.3, 1.0)],
-    *[(SKEWED, GaussianEves(pair), 1.0) for pair in ((MeanEve(0.5), MeanEve(1.0)), (MinEve(0), MaxEve(1)))],
+    *[(SKEWED, GaussianEves(pair), 1.0) for pair in ((MeanEve(0.5), MeanEve(1.0)), (RecordEve(0), MaxEve(1)))],
     (GaussianModel(8, 11.92, -2.38), BothEves(15.36, 16.36), 1e5),
     (GaussianModel(5, 5.0, 0.0), MaxEve(0.0), None),
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from bap_lp import InputError, Problem, solve
 from discretise import bracket, grid, grid_rule, refine
-from gaussian import BothEves, Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MedianEve, RangeEve, calibrate
+from gaussian import BothEves, Eve, GaussianEves, GaussianModel, MaxEve, MeanEve, MedianEve, RecordEve, calibrate
 from gaussian.paper import PAPER_MODEL as PAPER
 
 SKEWED = GaussianModel(4, 1.2, 0.3, bob_loss=(2.0, 1.0))
@@ -25,7 +25,7 @@ CASES: list[tuple[GaussianModel, Eve, float | None]] = [
     (GaussianModel(3, 4.0, 1.0), MeanEve(0.4), 0.7),
     (SKEWED, BothEves(0.3, 1.5, (2.0, 1.0), (1.0, 1.5)), 0.8),
     (SKEWED, MedianEve(0.2), 0.8),
-    (SKEWED, GaussianEves((MeanEve(0.1), RangeEve(2.0)), either=True), 0.8),
+    (SKEWED, GaussianEves((MeanEve(0.1), RecordEve(0.9)), either=True), 0.8),
 ]
 
 

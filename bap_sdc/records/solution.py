@@ -254,7 +254,7 @@ class StudySolution(Tabular):
         """
         from bap_sdc.records.release.estimates import estimates
 
-        log = released.attrs.get("log")
+        log = getattr(released, "attrs", {}).get("log")
         return estimates(getattr(log, "channel", None) or self.published, released)
 
     def believes(

@@ -113,7 +113,7 @@ def test_an_interrupt_ends_what_would_take_an_hour(name: str, folder: Path) -> N
 @pytest.mark.slow
 def test_a_time_limit_covers_the_audit(folder: Path) -> None:
     records(folder)
-    process = started(folder, TRAINING, "microdata", "solve", "study.toml", "--out", "D", "--time-limit", "5")
+    process = started(folder, TRAINING, "microdata", "solve", "study.toml", "--out", "D", "--time-limit", "20")
     try:
         out, err = process.communicate(timeout=120)
     finally:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 400  # of a pair of columns whose channel is stored
 # of the square of what is fixed: an interval needs less than all of it to hold a fixed error, and levels differ
-_FIXED = 0.8
+_FIXED = 0.9
 _UNIFORM = 12**0.5  # of uniform noise, its range over its standard deviation
 _OFF = 0.25  # how far a classifier is off, where 1 would be the shares of the fitted records
 _SINGULAR = 1e-9  # a singular value of C below this is zero

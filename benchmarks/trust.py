@@ -65,10 +65,9 @@ def corpus() -> list[Files]:
         (three, {"epsilon": 0.7}),
         (three, {"margin": "1/10"}),
         (three, {"deterministic": True}),
-        (three, {"max_signals": 2}),
-        (three, {"max_signals": 1, "min_eve_risk": "1/4"}),
-        (three, {"deterministic": True, "max_signals": 2, "margin": "1/100"}),
-        (many, {"exp_epsilon": 3, "max_signals": 2}),
+        (three, {"deterministic": True, "min_eve_risk": "1/4"}),
+        (three, {"deterministic": True, "margin": "1/100"}),
+        (many, {"exp_epsilon": 3, "deterministic": True}),
     ]
     half, loss = "1/2", [[0, 1], [2, 0], [1, 1]]
     known = [
@@ -81,12 +80,12 @@ def corpus() -> list[Files]:
     wanted += [
         (three, {"exp_epsilon": 2, "delta": "1/10"}),
         (three, {"posterior_caps": [{"event": [0], "at_most": "2/3", "at_least": "1/3"}]}),
-        (three, {"posterior_ratio": [{"event": [0, "2"], "exp_epsilon": 2}], "max_signals": 2}),
+        (three, {"posterior_ratio": [{"event": [0, "2"], "exp_epsilon": 2}], "deterministic": True}),
         (three, {"independent_of": [[0]], "signal_floor": "1/4"}),
         (three, {"max_leakage": "3/2", "signal_floor": {"Eve": "1/8"}}),
         (three, {"pufferfish": {"pairs": [[[0], [1]]], "exp_epsilon": 2, "priors": [["1/3", "1/3", "1/3"]]}}),
         (knowing, {"min_eve_risk": "1/10"}),
-        (beliefs, {"max_signals": 2}),
+        (beliefs, {"deterministic": True}),
     ]
     wanted += [
         (knowing, {"signal_floor": [["b", 0]], "margin": "1/50"}),
@@ -104,7 +103,7 @@ def corpus() -> list[Files]:
     ]
     bob, eve = ([[(7 * x + 3 * i + x * x * k) % 9 for i in range(3)] for x in range(6)] for k in (2, 5))
     six = Problem(["1/6"] * 6, bob, eve)
-    wanted += [(six, {"deterministic": True, "min_eve_risk": 3}), (six, {"deterministic": True, "max_signals": 2})]
+    wanted += [(six, {"deterministic": True, "min_eve_risk": 3}), (six, {"deterministic": True, "max_leakage": 2})]
     found += [solve(p, "1/3", exact) for p in (knowing, beliefs) for exact in (True, False)]
     found.append(solve(three, "1/2", exact=False, formulation="paper"))
     for problem, demands in wanted:

@@ -10,9 +10,8 @@ replies         of every observer, by name: a table views x columns
 weights         of the rows of every condition, by name: {"shape": [rows], "at": [[row, weight], ...]}
 reports         where probabilities are reported: a table for every Eve who does (and every value that she may know),
                 one row per signal, one column per value of her secret, in the order of their first appearance
-cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
-                ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
-                part is empty), replies and weights
+cases           under determinism, for every part of the mechanisms: states ([x, signals] where state x may send only
+                some of the signals), void (true if the multipliers prove that the part is empty), replies and weights
 splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
                 simplex that is split, whose halves follow, and . for one that is whole
 priors          in a proof over a set of priors: the set, as in a problem file
@@ -47,8 +46,8 @@ from bap_lp.rational import EXACT, Array, InputError, public, text
 
 _LIST: dict[str, Any] = {"type": "array"}
 _TABLES: dict[str, Any] = {"replies": {}, "weights": {}}
-_CASE = {"type": "object", "properties": {"signals": _LIST, "states": _LIST, "void": {}, **_TABLES}}
-_CASE["required"] = ["signals", "replies", "weights"]
+_CASE = {"type": "object", "properties": {"states": _LIST, "void": {}, **_TABLES}}
+_CASE["required"] = ["replies", "weights"]
 _CONDITIONS = {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}}
 _PROPERTIES: dict[str, Any] = {
     "kind": {"type": "string"},
@@ -187,17 +186,15 @@ def _dual(document: dict[str, Any], where: str) -> Dual:
 
 
 def _case(part: dict[str, Any], where: str, shape: tuple[int, ...]) -> Case:
-    if not _positions(part["signals"], shape[1] or 2**31):
-        raise InputError(f"{where}.signals", part["signals"], "must be positions of signals")
     if not isinstance(part.get("void", False), bool):
         raise InputError(f"{where}.void", part["void"], "must be true or false")
     fixed = []
     for row in part.get("states", []):
         fits = isinstance(row, list) and len(row) == 2 and _positions([row[0]], shape[0] or 2**31)
-        if not fits or not _positions(row[1], len(part["signals"])):
+        if not fits or not _positions(row[1], shape[1] or 2**31):
             raise InputError(f"{where}.states", row, "must be a state and a list of signals")
         fixed.append((row[0], tuple(row[1])))
-    return Case(tuple(part["signals"]), _dual(part, f"{where}."), tuple(fixed), part.get("void", False))
+    return Case(_dual(part, f"{where}."), tuple(fixed), part.get("void", False))
 
 
 def _positions(values: Any, count: int) -> bool:
@@ -242,7 +239,7 @@ def _dual_document(dual: Dual) -> dict[str, Any]:
 def _case_document(case: Case) -> dict[str, Any]:
     states = {"states": [[x, list(signals)] for x, signals in case.fixed]} if case.fixed else {}
     void = {"void": True} if case.void else {}
-    return {"signals": list(case.keep), **states, **void, **_dual_document(case.dual)}
+    return {**states, **void, **_dual_document(case.dual)}
 
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Solution(Tabular):
 
     @property
     def price_of_determinism(self) -> Number | None:
-        """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
+        """What determinism costs: value minus the optimum under the other conditions."""
         return None if self.randomised is None else self.value - self.randomised
 
     @property

@@ -271,7 +271,7 @@ class _Sampler:
             within_range(lowered)
             if not is_feasible(lowered.layout):
                 return False
-        if searched or asked.combinatorial:
+        if searched or asked.deterministic:
             try:
                 self.at(K)
             except ConflictError:

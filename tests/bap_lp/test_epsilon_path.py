@@ -53,7 +53,7 @@ def test_pairs_metric_delta_and_other_conditions_are_kept() -> None:
         Conditions(epsilon=1, metric=line),
         Conditions(exp_epsilon=2, delta="1/5"),
         Conditions(max_leakage="3/2"),
-        Conditions(max_signals=2),
+        Conditions(deterministic=True),
         Conditions(exp_epsilon=2, posterior_caps=[{"event": [0], "at_most": "1/2"}]),
     ):
         path = epsilon_path(problem, "1/4", conditions=asked, tolerance="1/3")

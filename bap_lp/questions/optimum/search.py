@@ -5,9 +5,9 @@ restrictions, exact for exact numbers; the part of a node without a feasible cha
 program. The node with the least bound is split next: its most divided state sends its likeliest signal, or it does not,
 until no bound lies below the best mechanism found. What is left then covers all mechanisms and is the proof. Optima are
 compared by (R_A, -R_E, weight), so that one mechanism is chosen among equally good ones: the most private, then the
-least weight, which is the lexicographic order of the maps. HiGHS suggests a mechanism to
-start with; what it claims about all of them is not used as a bound: on losses of 1e-9 it was wrong by half of the
-value. At the limit on the nodes the gap is reported as it is.
+least weight, which is the lexicographic order of the maps. HiGHS suggests a mechanism to start with; what it claims
+about all of them is not used as a bound: on losses of 1e-9 it was wrong by half of the value. At the limit on the nodes
+the gap is reported as it is.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_from, priors_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
+from bap_lp.model.display import clean
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.prior_set import PRIOR_KEYS
@@ -181,7 +182,9 @@ def _dual(document: dict[str, Any], where: str) -> Dual:
     for key, ndim in (("replies", 2), ("weights", 1)):
         if not isinstance(document[key], dict):
             raise InputError(f"{where}{key}", None, "must be a table, by name")
-        tables.append({name: read_proof_table(v, f"{where}{key}.{name}", ndim) for name, v in document[key].items()})
+        tables.append(
+            {name: read_proof_table(v, f"{where}{key}.{clean(name)}", ndim) for name, v in document[key].items()}
+        )
     return Dual(*tables)
 
 

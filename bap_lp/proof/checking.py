@@ -1,7 +1,7 @@
 """Certificates checked: value and bound are computed from problem, channel and multipliers, never believed.
 
-Under determinism or a limit on signals the bound may go case by case. Conditions are checked twice: by the rows of the
-program, and each by its definition, without the program. Nothing here imports a solver.
+Under determinism the bound may go case by case. Conditions are checked twice: by the rows of the program, and each by
+its definition, without the program. Nothing here imports a solver.
 """
 
 from __future__ import annotations

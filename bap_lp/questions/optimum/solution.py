@@ -40,7 +40,7 @@ class Solution(Tabular):
         method: how it was computed, in words.
         certificate: the proof, which `verify` checks without a solver.
         without: what `unconstrained` is, or what finds it.
-        randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
+        randomised: the optimum without determinism; None if it was not asked for.
         worst_prior: the prior of a set under which the mechanism has its largest R_A, and `risks`; None without a set.
         attained: whether `value` is the worst R_A itself; if not, it is a number that no prior of the set exceeds.
 

@@ -41,7 +41,7 @@ Folder = Annotated[
 ]
 Condition = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="Any condition of a file, such as max_signals=2; lists in JSON."),
+    typer.Option(metavar="KEY=VALUE", help="Any condition of a file, such as max_leakage=2; lists in JSON."),
 ]
 AllowFloat = Annotated[
     bool, typer.Option("--allow-float", help="Accept a float certificate although the problem is exact.")

@@ -17,6 +17,7 @@ from bap_lp.files.binary import is_binary
 from bap_lp.files.documents import read_document, source_name
 from bap_lp.files.problems import ProblemFile, bounded_problem, load_problem
 from bap_lp.model.calibration import lam_of
+from bap_lp.model.labels import gone
 from bap_lp.model.risks import Number
 from bap_lp.rational import InputError, public
 
@@ -106,11 +107,11 @@ def asked_conditions(options: Mapping[str, Any], texts: Sequence[str]) -> Asked:
     for text in texts:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
-            raise InputError("--condition", text, "must be KEY=VALUE, such as max_signals=2")
+            raise InputError("--condition", text, "must be KEY=VALUE, such as max_leakage=2")
         known = bap_lp.Conditions.__dataclass_fields__
         if key not in known:
             near = get_close_matches(key, known, n=1, cutoff=0)
-            raise InputError("--condition", key, f"is not a condition; did you mean {near[0]}?")
+            raise InputError("--condition", key, gone(key) or f"is not a condition; did you mean {near[0]}?")
         if key in out:
             raise InputError(f"--condition {key}", value, "must be given once")
         out[key] = f"--condition {key}", _value(value, key)

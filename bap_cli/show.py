@@ -135,7 +135,7 @@ def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> 
         if proof.cap_price:
             parts.append(f"the cap's is {both(proof.cap_price)}")
         if solution.price_of_determinism:
-            parts.append(f"of that {both(solution.price_of_determinism)} because randomness or signals are limited")
+            parts.append(f"of that {both(solution.price_of_determinism)} because nothing is drawn at random")
         paragraph(out, "; ".join(parts) + ".")
         for line in costs_in_words(costs):
             paragraph(out, line)

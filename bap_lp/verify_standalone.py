@@ -251,7 +251,7 @@ class LoweredGame:
     def __init__(self, mass, cost, worst=None):
         self.mass, self.cost, self.worst, self.signals = mass, cost, worst, len(cost[0])
         self.observers, self.rows = {}, {worst: []} if worst else {}
-        self.most, self.pure = None, False  # the most signals; whether only deterministic mechanisms will do
+        self.pure = False  # whether only deterministic mechanisms will do
 
     def observe(self, name, losses, groups, price=F(0), sees=None, scores=()):
         """losses[x] = [(column, loss), ...] where it is not zero; groups are ranges of columns; sees[s] is a view.
@@ -268,7 +268,6 @@ class LoweredGame:
         rho, t, worst = [[m * v for v in row] for m, row in zip(self.mass, q)], {}, []
         spend(sum(len(entries) + len(terms) for rows in self.rows.values() for entries, terms, _ in rows))
         need(not self.pure or all(v in (0, 1) for row in q for v in row), "the mechanism breaks deterministic")
-        need(self.most is None or sum(map(any, zip(*q))) <= self.most, "the mechanism breaks max_signals")
         for name, o in self.observers.items():
             spend(self.signals * (o.columns + sum(map(len, o.losses.values()))))
             sums = [[F(0)] * o.columns for _ in range(o.views)]
@@ -290,14 +289,12 @@ class LoweredGame:
         heard = sum(o.price * sum(map(sum, t[name])) for name, o in self.observers.items())
         return cost - heard + max(worst, default=0)
 
-    def bound(self, dual, keep=None, allowed=None, void=False):
-        """What multipliers prove of channels that send only `keep`, and at x only those positions of it in allowed[x].
+    def bound(self, dual, allowed=None, void=False):
+        """What multipliers prove of channels that send at x only the signals in allowed[x].
 
         void: with cost and prices zero. A positive bound then proves that there is no such channel.
         """
-        (replies, weights), whole = dual, keep is None
-        keep = range(self.signals) if whole else keep
-        place, goals, paid = {s: k for k, s in enumerate(keep)}, defaultdict(Counter), F(0)
+        (replies, weights), goals, paid = dual, defaultdict(Counter), F(0)
         charges, heard = [Counter() for _ in self.mass], [[] for _ in self.mass]
         need({*weights} <= {*self.rows}, "there is a weight for what is not a row")
         need({*replies} == {*self.observers}, f"there must be replies of {', '.join(self.observers) or 'nobody'}")
@@ -308,17 +305,15 @@ class LoweredGame:
                 entries, terms, rhs = self.rows[name][r]
                 spend(len(entries) + len(terms))
                 for x, s, a in entries:
-                    if s in place:
-                        charges[x][place[s]] += w * a
+                    charges[x][s] += w * a
                 for o, view, g, c in terms:
-                    if view in place:
-                        goals[o, place[view]][g] += w * c
+                    goals[o, view][g] += w * c
                 paid += w * rhs
         share = sum(weights[self.worst][1].values()) if self.worst in weights else 0
         need(self.worst is None or share == 1, "the weights of the worst cases must sum to one")
         for name, o in self.observers.items():
             (shape, u), good = replies[name], set()
-            need(shape == (o.views if whole else len(keep), o.columns), f"the replies of {name} have another shape")
+            need(shape == (o.views, o.columns), f"the replies of {name} have another shape")
             for view, own in enumerate(u):
                 more = goals.get((name, view), {})
                 if more or id(own) not in good:  # several rows may be one object
@@ -328,7 +323,7 @@ class LoweredGame:
                     for g, group in enumerate(o.groups):
                         goal = o.price * (not void) + more.get(g, 0)
                         need(sum(own[j] for j in group if j in own) == goal, f"the replies of {name} miss their price")
-            rows = [u[view] for view in (o.sees if whole else range(len(keep)))]
+            rows = [u[view] for view in o.sees]
             which = {at: k for k, at in enumerate(dict.fromkeys(map(id, rows)))}
             told, different = [which[id(row)] for row in rows], [*{id(row): row for row in rows}.values()]
             below, _ = integers([v for row in different for v in row.values()])
@@ -337,8 +332,8 @@ class LoweredGame:
                 heard[x] += [(losses, different, told, below)] if losses else []
         least = []
         for x, charged in enumerate(charges):  # min_s (cost[x,s] - sum of u[sees(s)].losses[x] + charges[s])
-            spend(1 + len(keep) * (1 + len(heard[x])) // 20 + sum(len(own) * len(u) for own, u, *_ in heard[x]) // 4)
-            unit, row = (1, [0] * len(keep)) if void else self.costs(x, keep)
+            spend(1 + self.signals * (1 + len(heard[x])) // 20 + sum(len(own) * len(u) for own, u, *_ in heard[x]) // 4)
+            unit, row = (1, [0] * self.signals) if void else self.costs(x)
             for losses, replies, told, below in heard[x]:
                 lost, own = integers([v for _, v in losses])
                 common = math.lcm(unit, below * lost)
@@ -352,9 +347,9 @@ class LoweredGame:
             least.append(F(min(row if allowed is None else [row[s] for s in allowed[x]]), common))
         return total(map(F.__mul__, self.mass, least)) - paid
 
-    def costs(self, x, keep):
+    def costs(self, x):
         """What signals cost at a state, as integers over a unit."""
-        return integers([self.cost[x][s] for s in keep])
+        return integers(self.cost[x])
 
 
 # ---- the problem
@@ -545,7 +540,7 @@ def proved(problem, mechanism, document, allow):
     need(not floats or able, "the problem is exact and the certificate in floats")
     need(shape == (game.N, program.signals), "the channel of the certificate has another shape")
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
-    need(not cases or (one and release.few), "cases need determinism or a limit on signals")
+    need(not cases or (one and program.pure), "cases need determinism")
 
     plain = kind == "release" and release.free and not (game.reporting or game.scores)
     finer = plain and not {*mechanism["signals"]} <= {*names}  # signals may also name what the Eves decide
@@ -564,7 +559,7 @@ def proved(problem, mechanism, document, allow):
     top = rounded_up(found) if floats or logs else found
     need(top == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - game.added
-    if one and bound < found and release.few and (cases or program.pure):
+    if one and bound < found and program.pure:
         bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, found, bound))
     if finer:
         split = game.free_program(told, lams[0]).value(q)
@@ -630,7 +625,7 @@ def bound_files(place, names, form):
 
 # ---- conditions: each is lowered to rows and observers of the program
 
-ALONE = ["deterministic", "max_signals", "margin", "max_information"]  # conditions of one problem, not of several
+ALONE = ["deterministic", "margin", "max_information"]  # conditions of one problem, not of several
 CONES = ["posterior_caps", "posterior_ratio", "independent_of", "signal_floor", "pufferfish"]
 PRIVACY = ["epsilon", "exp_epsilon", "neighbours", "metric", "delta"]
 CONDITIONS = [*CONES, *PRIVACY, *ALONE, "min_eve_risk", "max_bob_risk", "max_leakage"]
@@ -669,10 +664,9 @@ class Release:
         private = {*PRIVACY} & {*asked} and self.privacy(asked)
         if self.tuples:
             self.rows["margin" if game.aligned else "beliefs"] = list(self.obedience(asked.get("margin", 0)))
-        self.few = self.program.pure or self.program.most is not None
         need(not self.reports, "there are reports of nobody")
-        need(not (game.scores or game.more) or not (self.tuples or self.few), "not possible with reports")
-        self.free = not (self.tuples or self.few or private or {*asked} - {*PRIVACY, "deterministic"})
+        need(not (game.scores or game.more) or not (self.tuples or self.program.pure), "not possible with reports")
+        self.free = not (self.tuples or self.program.pure or private or {*asked} - {*PRIVACY, "deterministic"})
 
     def limit(self, v, looser, low=0, high=MOST):
         """A number of a condition; in floats it may be an attainable extreme, rounded."""
@@ -693,10 +687,8 @@ class Release:
             program.observe("leak", [[(x, F(-1))] for x in range(N)], [range(N)])
             terms = [("leak", s, 0, 1) for s in S]
             self.rows["max_leakage"] = [([], terms, self.limit(asked["max_leakage"], 1, 1))]
-        program.most, program.pure = asked.get("max_signals"), asked.get("deterministic", False)
+        program.pure = asked.get("deterministic", False)
         need(type(program.pure) is bool, "deterministic must be true or false")
-        good = "max_signals" not in asked or (type(program.most) is int and program.most >= 1)
-        need(good, "max_signals must be a positive integer")
 
     def max_information(self, rows):
         """I(A;S) <= c bits: H(A|S) is the risk of who reports A. c is read larger by 2^-100; logarithms are rounded."""
@@ -941,66 +933,49 @@ def worst_row(program, eve, cost, groups, lam):
     program.rows[program.worst].append((entries, terms, F(0)))
 
 
-# ---- mechanisms that are not a convex set: deterministic ones, or those with few signals
+# ---- deterministic mechanisms, which are not a convex set
 
 
 def case_of(part, N, S):
-    """A part of the mechanisms: signals, allowed signals by state, multipliers; void: no mechanism is in it."""
-    keyed(part, ["signals", "replies", "weights"], ["states", "void"])
-    keep, why, void = positions(part["signals"], S, "a case is about no signals"), "no states", part.get("void", False)
+    """A part of the mechanisms: allowed signals by state, multipliers; void: no mechanism is in it."""
+    keyed(part, ["replies", "weights"], ["states", "void"])
+    allowed, why, void = [range(S)] * N, "no states", part.get("void", False)
     need(type(void) is bool, "void must be true or false")
-    allowed, whole = [range(len(keep))] * N, not many(part.get("states", []))
-    for x, own in (listed(row, why, 2) for row in part.get("states", [])):
-        allowed[positions([x], N, why)[0]] = sorted({*positions(own, len(keep), "a case is about no signals")})
-    return Record(keep=keep, whole=whole, allowed=allowed, void=void, dual=dual_of(part))
+    for x, own in (listed(row, why, 2) for row in many(part.get("states", []))):
+        allowed[positions([x], N, why)[0]] = sorted({*positions(own, S, "a case is about no signals")})
+    return Record(allowed=allowed, void=void, dual=dual_of(part))
 
 
 def by_cases(release, cases, value):
     """The least bound over cases that together contain every mechanism."""
-    N, S, boxes, program = release.game.N, len(release.S), [], release.program
+    S, boxes = len(release.S), []
     for case in cases:
-        need(case.keep and all(case.allowed), "a case is about no signals")
-        need(len({*case.keep}) == len(case.keep), "a case names a signal twice")
+        need(all(case.allowed), "a case is about no signals")
         spend(sum(map(len, case.allowed)) + S * (1 + S // 1000))
-        if program.pure:  # a set of signals, as bits, for every state
-            boxes.append([sum({1 << case.keep[k] for k in own}) for own in case.allowed])
-        else:  # for every signal: 1 it is sent, 2 it is not
-            need(program.most <= S and case.whole, "there are cases without a limit on the signals")
-            boxes.append([3 if k else 2 for k in map(Counter(case.keep).get, range(S))])
-    covered([(1 << S) - 1] * N if program.pure else [3] * S, boxes, program.most, program.pure)
+        boxes.append([sum(1 << s for s in own) for own in case.allowed])  # a set of signals, as bits, for every state
+    covered([(1 << S) - 1] * release.game.N, boxes)
     for case in cases:
-        bound = program.bound(case.dual, case.keep, case.allowed, case.void)
+        bound = release.program.bound(case.dual, case.allowed, case.void)
         need(not case.void or bound > 0, "a void case is not proved to be empty")
         value = value if case.void else min(value, bound)
     return value
 
 
-def covered(whole, boxes, most, pure):
-    """Every choice of an element per place lies in a box, or uses too many signals: split regions along the boxes."""
+def covered(whole, boxes):
+    """Every choice of an element per place lies in a box: split regions along the boxes."""
     todo, steps = [(whole, boxes)], LIMITS["parts"]
     while todo:
         region, near = todo.pop()
-        region, steps = feasible(region, most, pure), steps - len(whole) * (1 + len(near))
+        steps -= len(whole) * (1 + len(near))
         need(steps >= 0, "the cases are too many to check")
         near = [box for box in near if all(a & b for a, b in zip(box, region))]
+        need(near, "some mechanisms are in no case")
         lacks = [[k for k, part in enumerate(region) if part & ~box[k]] for box in near]
-        if not all(region) or not all(lacks):
-            continue  # it is empty, or a box contains it
-        k = max(range(len(whole)), key=lambda k: (sum(k in lack for lack in lacks), region[k].bit_count() > 1))
-        inside = next((box[k] for box, lack in zip(near, lacks) if k in lack), region[k] & -region[k])
-        # a region without a box may have no choice with so few signals: look closer
-        need(near or (most is not None and region[k].bit_count() > 1), "some mechanisms are in no case")
+        if not all(lacks):
+            continue  # a box contains it
+        k = max(range(len(whole)), key=lambda k: sum(k in lack for lack in lacks))
+        inside = next(box[k] for box, lack in zip(near, lacks) if k in lack)
         todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
-
-
-def feasible(region, most, pure):
-    """The region without what uses more than the allowed signals; a place is 0 if nothing is left."""
-    if most is None:
-        return region
-    if pure:
-        used = sum({part for part in region if part.bit_count() == 1})
-        return region if used.bit_count() < most else [part & used for part in region]
-    return region if region.count(1) < most else [part if part == 1 else part & 2 for part in region]
 
 
 def best_map(release, value, bound):
@@ -1320,7 +1295,7 @@ def most_over(game, priors, lam, q, start, claim):
 def over_priors(release, lam, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
-    need(not release.tuples and not release.few and texts(document.get("priors")) == texts(table), "other priors")
+    need(not (release.tuples or program.pure) and texts(document.get("priors")) == texts(table), "other priors")
     need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
     need("max_information" not in program.rows, "information over a set of priors")
     priors = Priors(table, game)
@@ -1377,7 +1352,7 @@ class Summed(LoweredGame):
         self.codes, self.unit = codes, math.lcm(*{v.denominator for table in tables for row in table for v in row})
         self.tables = [[integers(row, self.unit)[1] for row in table] for table in tables]
 
-    def costs(self, x, keep):
+    def costs(self, x):
         row = [0]
         for table, code in zip(self.tables, self.codes[x]):
             row = [v + w for v in row for w in table[code]]
@@ -1638,7 +1613,7 @@ class StudyRules:
         self.types, self.cells = dict(self.asked), {}  # cells: the levels of columns of numbers, by their numbers
         self.cap, self.floor, self.dp = (many(self.types.pop(name, [])) for name in ("cap", "floor", "dp"))
         self.cell = self.types.pop("min_cell", None)
-        self.convex = not self.types.get("deterministic") and "max_signals" not in self.types
+        self.convex = not self.types.get("deterministic")
         given, names = keyed(certificate["prices"], ["floor", *SHARED]), [e.own["name"] for e in records.spies]
         self.least, limits, loose = {}, [], LOOSE if records.floats else 0
         prices = {names.index(name): proof_number(w) for name, w in given["floor"].items()}

@@ -26,6 +26,7 @@ from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, 
 from bap_lp.files.bundles import FILES, MANIFEST, Bundle, bundle_files
 from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.problems import kind_of, problem_from_dict
+from bap_lp.limits import DEFAULTS, set_limits
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Agent
 from bap_lp.proof.certificate import reported
@@ -65,10 +66,9 @@ def corpus() -> list[Files]:
         (three, {"epsilon": 0.7}),
         (three, {"margin": "1/10"}),
         (three, {"deterministic": True}),
-        (three, {"max_signals": 2}),
-        (three, {"max_signals": 1, "min_eve_risk": "1/4"}),
-        (three, {"deterministic": True, "max_signals": 2, "margin": "1/100"}),
-        (many, {"exp_epsilon": 3, "max_signals": 2}),
+        (three, {"deterministic": True, "min_eve_risk": "1/4"}),
+        (three, {"deterministic": True, "margin": "1/100"}),
+        (many, {"exp_epsilon": 3, "deterministic": True}),
     ]
     half, loss = "1/2", [[0, 1], [2, 0], [1, 1]]
     known = [
@@ -81,12 +81,12 @@ def corpus() -> list[Files]:
     wanted += [
         (three, {"exp_epsilon": 2, "delta": "1/10"}),
         (three, {"posterior_caps": [{"event": [0], "at_most": "2/3", "at_least": "1/3"}]}),
-        (three, {"posterior_ratio": [{"event": [0, "2"], "exp_epsilon": 2}], "max_signals": 2}),
+        (three, {"posterior_ratio": [{"event": [0, "2"], "exp_epsilon": 2}], "deterministic": True}),
         (three, {"independent_of": [[0]], "signal_floor": "1/4"}),
         (three, {"max_leakage": "3/2", "signal_floor": {"Eve": "1/8"}}),
         (three, {"pufferfish": {"pairs": [[[0], [1]]], "exp_epsilon": 2, "priors": [["1/3", "1/3", "1/3"]]}}),
         (knowing, {"min_eve_risk": "1/10"}),
-        (beliefs, {"max_signals": 2}),
+        (beliefs, {"deterministic": True}),
     ]
     wanted += [
         (knowing, {"signal_floor": [["b", 0]], "margin": "1/50"}),
@@ -104,11 +104,16 @@ def corpus() -> list[Files]:
     ]
     bob, eve = ([[(7 * x + 3 * i + x * x * k) % 9 for i in range(3)] for x in range(6)] for k in (2, 5))
     six = Problem(["1/6"] * 6, bob, eve)
-    wanted += [(six, {"deterministic": True, "min_eve_risk": 3}), (six, {"deterministic": True, "max_signals": 2})]
+    wanted += [(six, {"deterministic": True, "min_eve_risk": 3}), (six, {"deterministic": True, "max_leakage": 2})]
     found += [solve(p, "1/3", exact) for p in (knowing, beliefs) for exact in (True, False)]
     found.append(solve(three, "1/2", exact=False, formulation="paper"))
     for problem, demands in wanted:
         found += [solve(problem, "1/3", exact, conditions=Conditions(**demands)) for exact in (None, False)]
+    set_limits(["maps=1"])  # no map is tried: all are searched, case by case
+    found += [
+        solve(problem, "1/3", conditions=Conditions(**asked)) for problem, asked in wanted if "deterministic" in asked
+    ]
+    set_limits([f"maps={DEFAULTS['maps']}"])
     coins = [Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]]) for k in (4, 10)]
     skewed = Problem(["1/4", "3/4"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
     out = [bundle_files(solution) for solution in found]

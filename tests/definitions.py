@@ -161,13 +161,11 @@ def broken(problem: Problem, c: Conditions, q: Any, slack: F = F(0)) -> set[str]
                 wrong.add("signal_floor")
             if c.margin is not None and lead is not None and lead < fraction(c.margin) * believed - slack:
                 wrong.add("margin")
-    sent = sum(max(column) > slack for column in columns)
     entries = [v for column in columns for v in column]
     scalars = {
         "min_eve_risk": c.min_eve_risk is not None and eve < fraction(c.min_eve_risk) - slack,
         "max_bob_risk": c.max_bob_risk is not None and bob > fraction(c.max_bob_risk) + slack,
         "max_leakage": c.max_leakage is not None and sum(map(max, columns)) > fraction(c.max_leakage) + slack,
-        "max_signals": c.max_signals is not None and sent > c.max_signals,
         "deterministic": c.deterministic and any(min(v, 1 - v) > slack for v in entries),
         "rows": min(entries) < 0 or any(abs(sum(row) - 1) > slack for row in zip(*columns, strict=True)),
     }
@@ -264,12 +262,6 @@ def least_risk(problem: Problem, lam: Any, c: Conditions) -> float | None:
             for k in column:
                 lp.row({k: 1, top: -1})
         lp.row(dict.fromkeys(tops, 1), fraction(c.max_leakage))
-    if c.max_signals is not None:
-        sent = [lp.column(0, 1, True) for _ in signals]
-        for column, used in zip(columns, sent, strict=True):
-            for k in column:
-                lp.row({k: 1, used: -1})
-        lp.row(dict.fromkeys(sent, 1), c.max_signals)
     if c.min_eve_risk is not None:
         lp.row(eve_row, -fraction(c.min_eve_risk))
     if c.max_bob_risk is not None:

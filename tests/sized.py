@@ -75,7 +75,6 @@ TABLE: dict[str, Callable[[Problem], dict[str, Any]]] = {
     "min_eve_risk": lambda given: {"min_eve_risk": _limits(given)[0]},
     "max_bob_risk": lambda given: {"max_bob_risk": _limits(given)[1]},
     "margin": lambda given: {"margin": "1/1000"},
-    "max_signals": lambda given: {"max_signals": 2},
 }
 NOTIONS = tuple(TABLE)
 

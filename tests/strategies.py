@@ -150,7 +150,6 @@ LIMITS = (
     *NOTIONS,
     "margin",
     "deterministic",
-    "max_signals",
 )
 
 
@@ -166,8 +165,6 @@ def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
         return draw(private(N, {"exp_epsilon": "all", "neighbours": "path", "metric": "distances"}[kind]))
     if kind == "deterministic":
         return {kind: True}
-    if kind == "max_signals":
-        return {kind: draw(st.integers(1, 3))}
     if kind == "margin":
         return {kind: draw(st.sampled_from([F(0), F(1, 20), F(1, 10), F(1, 4)]))}
     if kind == "delta":

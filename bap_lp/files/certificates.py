@@ -10,9 +10,8 @@ replies         of every observer, by name: a table views x columns
 weights         of the rows of every condition, by name: {"shape": [rows], "at": [[row, weight], ...]}
 reports         where probabilities are reported: a table for every Eve who does (and every value that she may know),
                 one row per signal, one column per value of her secret, in the order of their first appearance
-cases           under max_signals or determinism, for every part of the mechanisms: signals (that are sent), states
-                ([x, signals] where state x may send only some of them), void (true if the multipliers prove that the
-                part is empty), replies and weights
+cases           under determinism, for every part of the mechanisms: states ([x, signals] where state x may send only
+                some of the signals), void (true if the multipliers prove that the part is empty), replies and weights
 splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
                 simplex that is split, whose halves follow, and . for one that is whole
 priors          in a proof over a set of priors: the set, as in a problem file
@@ -38,6 +37,7 @@ from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_from, priors_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
+from bap_lp.model.display import clean
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.program.prior_set import PRIOR_KEYS
@@ -47,8 +47,8 @@ from bap_lp.rational import EXACT, Array, InputError, public, text
 
 _LIST: dict[str, Any] = {"type": "array"}
 _TABLES: dict[str, Any] = {"replies": {}, "weights": {}}
-_CASE = {"type": "object", "properties": {"signals": _LIST, "states": _LIST, "void": {}, **_TABLES}}
-_CASE["required"] = ["signals", "replies", "weights"]
+_CASE = {"type": "object", "properties": {"states": _LIST, "void": {}, **_TABLES}}
+_CASE["required"] = ["replies", "weights"]
 _CONDITIONS = {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}}
 _PROPERTIES: dict[str, Any] = {
     "kind": {"type": "string"},
@@ -182,22 +182,22 @@ def _dual(document: dict[str, Any], where: str) -> Dual:
     for key, ndim in (("replies", 2), ("weights", 1)):
         if not isinstance(document[key], dict):
             raise InputError(f"{where}{key}", None, "must be a table, by name")
-        tables.append({name: read_proof_table(v, f"{where}{key}.{name}", ndim) for name, v in document[key].items()})
+        tables.append(
+            {name: read_proof_table(v, f"{where}{key}.{clean(name)}", ndim) for name, v in document[key].items()}
+        )
     return Dual(*tables)
 
 
 def _case(part: dict[str, Any], where: str, shape: tuple[int, ...]) -> Case:
-    if not _positions(part["signals"], shape[1] or 2**31):
-        raise InputError(f"{where}.signals", part["signals"], "must be positions of signals")
     if not isinstance(part.get("void", False), bool):
         raise InputError(f"{where}.void", part["void"], "must be true or false")
     fixed = []
     for row in part.get("states", []):
         fits = isinstance(row, list) and len(row) == 2 and _positions([row[0]], shape[0] or 2**31)
-        if not fits or not _positions(row[1], len(part["signals"])):
+        if not fits or not _positions(row[1], shape[1] or 2**31):
             raise InputError(f"{where}.states", row, "must be a state and a list of signals")
         fixed.append((row[0], tuple(row[1])))
-    return Case(tuple(part["signals"]), _dual(part, f"{where}."), tuple(fixed), part.get("void", False))
+    return Case(_dual(part, f"{where}."), tuple(fixed), part.get("void", False))
 
 
 def _positions(values: Any, count: int) -> bool:
@@ -242,7 +242,7 @@ def _dual_document(dual: Dual) -> dict[str, Any]:
 def _case_document(case: Case) -> dict[str, Any]:
     states = {"states": [[x, list(signals)] for x, signals in case.fixed]} if case.fixed else {}
     void = {"void": True} if case.void else {}
-    return {"signals": list(case.keep), **states, **void, **_dual_document(case.dual)}
+    return {**states, **void, **_dual_document(case.dual)}
 
 
 def conflict_document(error: ConflictError) -> dict[str, Any]:

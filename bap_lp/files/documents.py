@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpz
 
 from bap_lp.limits import limit, raising
-from bap_lp.model.labels import nearest
+from bap_lp.model.labels import gone, nearest
 from bap_lp.rational import InputError, show
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -204,7 +204,8 @@ def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, de
             other = "" if field else other_kind(table, known)
             near = None if other else nearest(key, list(known))
             other = f"; did you mean {near}?" if near else other
-            raise InputError(prefix + name, None, f"is not a known key: {place} may have {', '.join(known)}{other}")
+            rule = gone(key) or f"is not a known key: {place} may have {', '.join(known)}{other}"
+            raise InputError(prefix + name, None, rule)
     for key in schema.get("required", ()):
         if key not in table:
             raise InputError(prefix + key, None, "is missing" + ("" if field else other_kind(table, known)))

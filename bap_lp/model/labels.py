@@ -113,6 +113,14 @@ def joints(groups: Sequence[Sequence[str]], by: str = ", ") -> list[str]:
     return [by.join(choice) for choice in product(*parts)]
 
 
+_INSTEAD = {"max_signals": "deterministic = true makes the signal a function of the data"}
+
+
+def gone(name: str) -> str:
+    """The rule that refuses a name that earlier versions had, with what serves instead; "" for any other name."""
+    return f"is no longer there: {_INSTEAD[name]}" if name in _INSTEAD else ""
+
+
 def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
     """The known name that somebody who wrote this one may have meant."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), None)

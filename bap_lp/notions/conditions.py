@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.model.labels import nearest
+from bap_lp.model.labels import gone, nearest
 from bap_lp.model.problem import Problem
 from bap_lp.notions.reading import read_number
 from bap_lp.rational import InputError
@@ -26,7 +26,7 @@ def _known_names(kind: type[Any]) -> type[Any]:
             if name not in known:
                 near = nearest(name, known)
                 rule = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-                raise InputError(name, None, f"is not a condition: {rule}")
+                raise InputError(name, None, gone(name) or f"is not a condition: {rule}")
         initialise(self, *args, **given)
 
     setattr(kind, "__init__", refusing)  # noqa: B010
@@ -46,7 +46,6 @@ class Conditions:
         neighbours: pairs of states (labels or positions) between which differential privacy holds.
         metric: d(x,x') row by row, None or inf where nothing is asked. With neither, it holds between all pairs.
         deterministic: whether the signal must be a function of the data.
-        max_signals: how many signals there may be.
         margin: every agent's decision is better than any other by at least this, at every signal.
         delta: sum_s max(0, q(s|x) - exp(eps) q(s|x')) may be up to delta, with exp_epsilon or epsilon.
         posterior_caps: a list of {"event": states, "at_most": c, "at_least": c}: one or both bound P(event | signal);
@@ -76,7 +75,6 @@ class Conditions:
     neighbours: Any = None
     metric: Any = None
     deterministic: bool = False
-    max_signals: int | None = None
     margin: Any = None
     delta: Any = None
     posterior_caps: Any = None
@@ -120,11 +118,6 @@ class Conditions:
     @property
     def empty(self) -> bool:
         return not self.given()
-
-    @property
-    def combinatorial(self) -> bool:
-        """Whether the feasible mechanisms are not a convex set."""
-        return not all(kind.convex for kind in self.kinds().values())
 
     @property
     def exact(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bap_lp.notions.base import Notion
-from bap_lp.notions.combinatorial import Deterministic, MaxSignals
+from bap_lp.notions.deterministic import Deterministic
 from bap_lp.notions.max_information import MaxInformation
 from bap_lp.notions.max_leakage import MaximalLeakage
 from bap_lp.notions.obedience import Margin, Obedience
@@ -28,6 +28,5 @@ _KINDS: tuple[type[Notion], ...] = (
     Margin,
     Obedience,
     Deterministic,
-    MaxSignals,
 )
 TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}

@@ -255,24 +255,6 @@ class Program(ReadOnly):
         rows = tuple(one for one in self.rows if not one.worst)
         return replace(self, cost=0 * self.cost, observers=seen, rows=rows)
 
-    def only(self, keep: Sequence[int]) -> Program:
-        """On some of the signals; every observer must see the signal itself."""
-        place = np.full(self.shape[1], -1)
-        place[list(keep)] = np.arange(len(keep))
-
-        def rows(one: Rows) -> Rows:
-            entries, terms = one.entries, []
-            if entries is not None:
-                live = place[entries[2]] >= 0
-                entries = entries[0][live], entries[1][live], place[entries[2][live]], entries[3][live]
-            for name, row, view, group, c in one.terms:
-                live = place[view] >= 0
-                terms.append((name, row[live], place[view[live]], group[live], c[live]))
-            return replace(one, entries=entries, terms=tuple(terms))
-
-        seen = tuple(replace(o, sees=np.arange(len(keep))) for o in self.observers)
-        return Program(self.mass, self.cost[:, list(keep)], seen, tuple(map(rows, self.rows)))
-
     # what a table does
 
     def seen(self, rho: Array) -> Mapping[str, Array]:

@@ -243,7 +243,7 @@ class LoweredProblem(ReadOnly):
     @property
     def pure(self) -> bool:
         """Whether only deterministic channels will do."""
-        return any(demand.pure for demand in self.demands)
+        return not all(demand.convex for demand in self.demands)
 
     def rows(self, q: Array) -> Array:
         """A channel on merged states on the problem's own; states without a class get the null row."""

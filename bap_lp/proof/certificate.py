@@ -57,7 +57,7 @@ class Certificate(ReadOnly, Displayed):
         dual: the multipliers: replies of Eve (and of other observers), weights of rows.
         exact: whether the numbers of the problem are read exactly, or as floats.
         conditions: what the mechanism must satisfy.
-        cases: multipliers for parts of the mechanisms, where these are not a convex set.
+        cases: multipliers for parts of the mechanisms, where these must be deterministic.
         kind: "release", "conflict", "scenarios", "tiers" or "priors".
         tier_weights: how much each tier counts.
         conditions_of: of scenarios and tiers, the conditions of each; empty if there are none.
@@ -265,8 +265,8 @@ class ConflictError(InputError):
 
     Attributes:
         conflict: the labels of conditions that cannot hold together, while they can if any of them is left out.
-            Where deterministic or max_signals is given, a condition is also listed if the search without it was given
-            up, at its limit of nodes or of time.
+            Where deterministic is given, a condition is also listed if the search without it was given up, at its limit
+            of nodes or of time.
 
     >>> from bap_lp import Conditions, ConflictError, Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])

@@ -1,7 +1,7 @@
 """Certificates checked: value and bound are computed from problem, channel and multipliers, never believed.
 
-Under determinism or a limit on signals the bound may go case by case. Conditions are checked twice: by the rows of the
-program, and each by its definition, without the program. Nothing here imports a solver.
+Under determinism the bound may go case by case. Conditions are checked twice: by the rows of the program, and each by
+its definition, without the program. Nothing here imports a solver.
 """
 
 from __future__ import annotations
@@ -209,8 +209,8 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
         return "a set of priors belongs to a certificate of that kind"
     if certificate.kind in ("scenarios", "tiers", "priors") and (certificate.reports or certificate.splits):
         return f"{certificate.kind} need agents with tables of losses"
-    if certificate.cases and not certificate.conditions.combinatorial:
-        return "cases need determinism or a limit on signals"
+    if certificate.cases and not certificate.conditions.deterministic:
+        return "cases need determinism"
     if certificate.exact and not able:
         return "the certificate is exact and the problem or a condition is not"
     if able and not certificate.exact and not allow_float:

@@ -1,7 +1,7 @@
 """What a certificate says, lowered to a program: feasible channels, their value, and what multipliers prove.
 
-The bound is that of the program (`program.bound`). Under determinism or a limit on signals it may go case by case, or
-all maps are tried. Numbers are rational.
+The bound is that of the program (`program.bound`). Under determinism it may go case by case, or all maps are tried.
+Numbers are rational.
 
 All deterministic mechanisms of a small problem are a map a from states to Bob's decisions each, b^N of them.
 R_B = sum_x p(x) B(x,a(x)) and R_E = sum_ig min_j sum_{x: a(x)=i} p(x) E(x,j) are computed for all maps at once, in
@@ -147,7 +147,7 @@ class Statement:
     def bound(self, dual: Dual, cases: Sequence[Case] = (), value: Any = None) -> tuple[Any, str]:
         """What multipliers prove, and how in words; raises NoProof. value: the least that is of interest."""
         least, how = self.program.bound(dual), PRICES
-        if not self.conditions.combinatorial or (value is not None and least >= value):
+        if not self.conditions.deterministic or (value is not None and least >= value):
             return least, how
         if cases:
             return max(least, self._by_cases(cases, value)), f"the prices prove, case by case, {how[17:]}"
@@ -169,8 +169,8 @@ class Statement:
     def impossible(self, dual: Dual, cases: Sequence[Case]) -> str:
         """How multipliers prove that nothing is feasible; raises NoProof if they do not."""
         if cases:
-            if not (self.conditions.combinatorial and all(case.void for case in cases)):
-                raise NoProof("a proof by cases needs determinism or a limit on signals, and cases that are all void")
+            if not (self.conditions.deterministic and all(case.void for case in cases)):
+                raise NoProof("a proof by cases needs determinism, and cases that are all void")
             self._by_cases(cases, EXACT.zero)
             return "the multipliers prove, case by case, that no mechanism meets the conditions"
         if self.program.bound(dual) > 0:
@@ -180,21 +180,20 @@ class Statement:
         raise NoProof(_NO_PROOF)
 
     def _by_cases(self, cases: Sequence[Case], value: Any) -> Any:
-        (states, signals), asked = self.program.shape, self.conditions
         try:
-            wrong = uncovered(cases, states, signals, asked.max_signals, asked.deterministic)
+            wrong = uncovered(cases, *self.program.shape)
         except InputError as error:
             wrong = str(error)
         if wrong:
             raise NoProof(wrong)
-        for case in cases:
+        for k, case in enumerate(cases):
             try:
-                part = (self.program.silent if case.void else self.program).only(case.keep)
-                bound = part.bound(case.dual, case.allowed(states))
+                program = self.program.silent if case.void else self.program
+                bound = program.bound(case.dual, case.allowed(program.shape))
             except NoProof as error:
-                raise NoProof(f"case {case.keep}: {error}") from None
+                raise NoProof(f"cases[{k}]: {error}") from None
             if case.void and not bound > 0:
-                raise NoProof(f"case {case.keep}: {_NO_PROOF}")
+                raise NoProof(f"cases[{k}]: {_NO_PROOF}")
             value = value if case.void else bound if value is None else min(value, bound)
         return value
 

@@ -121,11 +121,11 @@ def test_conditions_of_the_file_hold(tmp_path: Path, capsys: pytest.CaptureFixtu
     document = json.loads(printed(capsys, "counts", str(path), "--json"))
     assert Fraction(document["risks"]["eve"]) >= Fraction(1, 5)
     assert {row["name"]: row["meets_conditions"] for row in document["releases"]}["full"] is False
-    path.write_text(json.dumps({**DOCUMENT, "conditions": {"max_signals": 1}}))
+    path.write_text(json.dumps({**DOCUMENT, "conditions": {"deterministic": True}}))
     assert main(["solve", str(path), "--json"]) == 0
     capsys.readouterr()
     assert main(["counts", str(path)]) == 2
-    assert "conditions.max_signals cannot be checked" in capsys.readouterr().err
+    assert "conditions.deterministic cannot be checked" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -314,7 +314,6 @@ SENTENCES = [
     ({"max_leakage": "3/2"}, "right at most 1.5 times as often"),
     ({"margin": "0"}, "better than any other by at least 0."),
     ({"deterministic": True}, "Nothing is drawn at random"),
-    ({"max_signals": 2}, "There are at most 2 different messages."),
     ({"max_information": "1/2"}, "On average the messages tell at most 0.5 bits about the data."),
 ]
 

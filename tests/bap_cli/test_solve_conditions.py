@@ -40,9 +40,9 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.Capt
     assert "Note: the file asks for other conditions: min_eve_risk = 1/2, exp_epsilon = 2" in capsys.readouterr().out
     assert main(["solve", str(path), "--max-bob-risk", "1/100"]) == 2
     assert "--max-bob-risk = 1/100 is not attainable" in capsys.readouterr().err
-    assert main(["solve", str(path), "--deterministic", "--condition", "max_signals=1"]) == 0
+    assert main(["solve", str(path), "--deterministic", "--condition", "max_leakage=1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Conditions: min_eve_risk = 1/2, exp_epsilon = 2, deterministic, max_signals = 1" in out
+    assert "Conditions: min_eve_risk = 1/2, exp_epsilon = 2, deterministic, max_leakage = 1" in out
     assert "Proved optimal among all mechanisms that meet the conditions" in out
 
 
@@ -87,7 +87,6 @@ def test_every_condition_of_a_file_can_be_stated_on_the_command_line(
         "signal_floor": {"Eve": "1/4"},
         "max_leakage": "7/4",
         "delta": "1/10",
-        "max_signals": 2,
     }
     file = tmp_path / "coin.json"
     file.write_text(json.dumps(COIN))
@@ -122,12 +121,13 @@ def test_what_conditions_cost_is_told_and_a_conflict_is_proved(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--condition", "max_signal=2"], "--condition = 'max_signal' is not a condition; did you mean max_signals?"),
+        (["--condition", "max_leak=2"], "--condition = 'max_leak' is not a condition; did you mean max_leakage?"),
+        (["--condition", "max_signals=2"], "--condition = 'max_signals' is no longer there: deterministic = true"),
         (["--condition", "zzz=2"], "--condition = 'zzz' is not a condition; did you mean "),
-        (["--condition", "max_signals"], "--condition = 'max_signals' must be KEY=VALUE, such as max_signals=2"),
-        (["--condition", "max_signals="], "must be KEY=VALUE"),
-        (["--condition", "max_signals=two"], "--condition max_signals = 'two' must be"),
-        (["--condition", "max_signals=2", "--condition", "max_signals=3"], "--condition max_signals = '3' must be"),
+        (["--condition", "max_leakage"], "--condition = 'max_leakage' must be KEY=VALUE, such as max_leakage=2"),
+        (["--condition", "max_leakage="], "must be KEY=VALUE"),
+        (["--condition", "max_leakage=two"], "--condition max_leakage = 'two' is not a number"),
+        (["--condition", "max_leakage=2", "--condition", "max_leakage=3"], "max_leakage = '3' must be given once"),
         (["--min-eve-risk", "1/3", "--condition", "min_eve_risk=1/4"], "min_eve_risk = '1/4' must be given once"),
         (["--condition", "deterministic=yes"], "--condition deterministic = 'yes' must be"),
         (["--condition", 'pufferfish=[{"pairs": ['], "--condition pufferfish = '[{\"pairs\": [' is not JSON"),

@@ -125,7 +125,7 @@ def test_what_the_manifest_says_of_its_origin_is_not_checked(run: Run) -> None:
         *(({name: value}, 0) for name, value in others.items()),
         ({"files": manifest["files"] | {"problem.json": "0" * 64}}, 1),
         ({"lambda": "1/2"}, 1),
-        ({"conditions": {"max_signals": 2}}, 1),
+        ({"conditions": {"deterministic": True}}, 1),
     ):
         Path("d/manifest.json").write_text(json.dumps(manifest | changed))
         assert run("verify", "d")[0] == code, changed

@@ -134,7 +134,7 @@ OF_A_CHANNEL: list[Callable[[Any], Any]] = [
     lambda q: bap_lp.compare(COIN, "1/3", mechanisms=[q]).rows,
     lambda q: bap_lp.rank_worst_case([COIN, COIN], [q])[0].worst,
     lambda q: bap_lp.verify_mechanism(COIN, q, BEST.certificate).ok,
-    lambda q: bap_lp.releases.meets(COIN, q, Conditions(max_signals=1)),
+    lambda q: bap_lp.releases.meets(COIN, q, Conditions(deterministic=True)),
     lambda q: bap_lp.Family(COIN, q, q).alice(1)(0),
     lambda q: bap_lp.plots.signal_cards(COIN, q).get_xlim(),
     lambda q: bap_lp.plots.channel_heatmap(q).get_xlim(),

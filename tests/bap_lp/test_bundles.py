@@ -49,7 +49,6 @@ def test_enumeration_cases_scenarios_and_many_float_states_bundle(tmp_path: Path
     found: list[Any] = [solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2))]
     with limited("maps=1"):
         found.append(solve(nine, 2, conditions=Conditions(deterministic=True, min_eve_risk=2)))
-    found.append(solve(nine, 2, conditions=Conditions(max_signals=2)))
     found += [
         robust([nine, Problem([F(1, 9)] * 9, eve, bob)], lam, exact) for lam in ("1/2",) for exact in (None, False)
     ]
@@ -113,11 +112,11 @@ def test_a_state_that_never_occurs_has_the_row_that_is_proved(tmp_path: Path, as
     [
         ("problem.json", {"alice": {"lambda": "1/2"}}),
         ("problem.json", {"conditions": {"min_eve_risk": "1/2"}}),
-        ("problem.json", {"conditions": {"max_signals": 2}}),
+        ("problem.json", {"conditions": {"deterministic": True}}),
         ("certificate.json", {"lambda": "1/2"}),
         ("certificate.json", {"value": "3/41"}),
         ("certificate.json", {"value": 0.075}),
-        ("certificate.json", {"conditions": {"max_signals": 1}}),
+        ("certificate.json", {"conditions": {"deterministic": True}}),
         ("certificate.json", {"more": 1}),
         ("mechanism.json", {"channel": [["1", "0"], [0.3, 0.7]]}),
         ("mechanism.json", {"states": ["1", "0"]}),

@@ -77,7 +77,7 @@ BAD = [
     ({"exp_epsilon": 2, "metric": [[0, 1]]}, "metric has 1 rows"),
     ({"exp_epsilon": 2, "metric": [[0, -1], [1, 0]]}, r"metric\[0\]\[1\] = -1 must not be negative"),
     ({"exp_epsilon": 2, "metric": [[0, 1000], [1000, 0]]}, r"metric\[0\]\[1\] = 1000 makes"),
-    ({"max_signals": 0}, "max_signals = 0 must be a positive integer"),
+    ({"max_signals": 2}, "^max_signals is no longer there: deterministic = true makes the signal a function"),
     ({"min_eve_risk": -1}, "min_eve_risk = -1 must be at least 0"),
     ({"deterministic": 1}, "deterministic = 1 must be true or false"),
     ({"deterministic": None}, "deterministic must be true or false"),
@@ -208,15 +208,7 @@ def test_tables_may_lie_in_memory_column_by_column(wanted: Any) -> None:
         assert found.value == pytest.approx(float(exact.value), abs=1e-9)
 
 
-# deterministic mechanisms and few signals, against brute force
-
-
-def test_branches_need_not_cover_maps_that_send_too_many_signals() -> None:
-    # no map with one signal sends state 0 to the first decision and state 2 to the second: nothing is missing there
-    problem = Problem(["1/3", 0, "2/3"], [[0, "1/2"], [0, 0], ["1/4", 0]], [[0, 0]] * 3)
-    best = solve(problem, 0, conditions=Conditions(deterministic=True, max_signals=1, margin=0))
-    assert (best.value, best.gap) == (F(1, 6), 0)
-    assert verify(problem, best.certificate)
+# deterministic mechanisms, against brute force
 
 
 def test_the_price_of_determinism_of_the_coin_toss_is_what_a_coin_saves() -> None:
@@ -257,8 +249,6 @@ def test_the_best_deterministic_map_is_found_exactly(
         wanted["min_eve_risk"] = low.eve + (high.eve - low.eve) * data.draw(st.sampled_from([F(1, 3), F(2, 3), F(1)]))
     if data.draw(st.booleans()):
         wanted["max_bob_risk"] = low.bob + (high.bob - low.bob) * data.draw(st.sampled_from([F(0), F(1, 2), F(1)]))
-    if data.draw(st.booleans()):
-        wanted["max_signals"] = data.draw(st.integers(1, 2))
     conditions = Conditions(deterministic=True, **wanted)
     best = brute(problem, lam, conditions)
     with limited(f"maps={limits.DEFAULTS['maps'] if tried else 1}"):
@@ -357,7 +347,6 @@ def test_a_file_states_its_conditions_in_a_table() -> None:
         "exp_epsilon": 2,
         "metric": [[0, 3], ["inf", 0]],
         "deterministic": True,
-        "max_signals": 2,
         "margin": "1/100",
     }
     document = {**COIN_FILE, "conditions": table}
@@ -382,7 +371,7 @@ def test_a_file_states_its_conditions_in_a_table() -> None:
         ({"exp_epsilon": 2, "neighbours": [["x", "heads"]]}, r"conditions.neighbours\[0\] = 'x' is not a state", False),
         ({"exp_epsilon": 2, "epsilon": 1}, "conditions.epsilon = 1 must not be given together with exp_epsilon", True),
         ({"deterministic": "yes"}, "conditions.deterministic = 'yes' must be true or false", True),
-        ({"max_signals": 2.5}, "conditions.max_signals = 2.5 must be a positive integer", True),
+        ({"max_signals": 2}, "^coin: conditions.max_signals is no longer there: deterministic = true makes", True),
         ([], r"conditions = \[\] must be a table", True),
     ],
 )

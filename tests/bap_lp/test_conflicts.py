@@ -192,10 +192,8 @@ SEARCHED: list[tuple[Problem, dict[str, Any], set[str]]] = [
      {"deterministic", "max_bob_risk", "min_eve_risk"}),
     (COIN, {"deterministic": True, "max_bob_risk": "13/40", "exp_epsilon": 7, "posterior_caps": [
         {"event": ["heads"], "at_most": 1}]}, {"deterministic", "max_bob_risk", "exp_epsilon"}),
-    (THREE, {"max_signals": 1, "max_bob_risk": "1/2", "max_leakage": 3, "min_eve_risk": "1/10"},
-     {"max_signals", "max_bob_risk"}),
-    (THREE, {"max_signals": 2, "deterministic": True, "max_bob_risk": "1/10", "max_leakage": 3},
-     {"max_signals", "max_bob_risk"}),
+    (THREE, {"deterministic": True, "max_bob_risk": "1/10", "max_leakage": "5/2", "posterior_caps": [
+        {"event": ["a"], "at_most": 1}]}, {"deterministic", "max_bob_risk", "max_leakage"}),
 ]  # fmt: skip
 
 

@@ -276,7 +276,7 @@ def arrays_of(value: Any, seen: set[int]) -> list[np.ndarray]:
 
 CONDITIONED = [
     solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2, min_eve_risk="1/2", margin=0)),
-    solve(coin(), "1/3", conditions=Conditions(deterministic=True, max_signals=2)),
+    solve(coin(), "1/3", conditions=Conditions(deterministic=True)),
     lambda_path(coin(), conditions=Conditions(exp_epsilon=2)),
 ]
 

@@ -213,7 +213,6 @@ def test_with_perfect_privacy_only_the_null_release_is_left():
     [
         ({"max_bob_risk": 1}, "max_bob_risk"),
         ({"deterministic": True}, "deterministic"),
-        ({"max_signals": 2}, "max_signals"),
     ],
 )
 def test_conditions_that_are_not_covered_are_refused_in_one_line(conditions, word):

@@ -243,12 +243,20 @@ def coin_solution(conditions: Conditions | None) -> Any:
     return solve(Problem(COIN["data"]["prior"], COIN["bob"]["loss"], COIN["eve"]["loss"]), "1/3", conditions=conditions)
 
 
+def test_a_name_of_two_lines_in_a_certificate_is_told_in_one(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    save_certificate(file, coin_solution(None).certificate)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"replies": {"a\nb": None}}))
+    with pytest.raises(InputError, match=r"replies\.a\\nb must be"):
+        load_certificate(file)
+
+
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(data=st.data())
 def test_junk_in_a_certificate_is_refused_or_judged(data: st.DataObject, tmp_path: Path) -> None:
     file = tmp_path / "c.json"
-    chosen = data.draw(st.sampled_from([None, Conditions(exp_epsilon=2, max_signals=1)]))
+    chosen = data.draw(st.sampled_from([None, Conditions(exp_epsilon=2, deterministic=True)]))
     found = coin_solution(chosen)
     save_certificate(file, found.certificate)
     document = json.loads(file.read_text())

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tampering import limited
 
 from bap_lp import (
     Agent,
@@ -82,7 +83,6 @@ def at_the_edge(draw: random.Random, problem: Problem, listed: Mechanism) -> dic
         "cap of a posterior": {"posterior_caps": [{"event": event, "at_most": share}]},
         "ratio": {"posterior_ratio": [{"event": event, "exp_epsilon": 1.0}]},
         "independence": {"independent_of": [event]},
-        "few signals": {"max_signals": draw.randint(1, 3)},
         "floors at every signal": {
             "signal_floor": {eve.name: 0.999 * float(min(problem.p @ eve.loss)) for eve in problem.eves}
         },
@@ -202,7 +202,7 @@ def test_agents_with_beliefs_decide_exactly_between_floats() -> None:
     null = releases.null(problem)
     assert evaluate(problem, null).bob == 1e15
     assert evaluate(problem, null).signals[0].bob == ["2"]
-    assert releases.meets(problem, null, Conditions(max_signals=1)) == ""
+    assert releases.meets(problem, null, Conditions(deterministic=True)) == ""
     spied = Problem([0.5, 0.5], [[0.0], [0.0]], [[5.0, 1.0, 3.0], [5.0, 1.0, 3.0]])
     assert evaluate(spied, null, eve_acts_on=own).eve == 3
 
@@ -255,7 +255,7 @@ def test_no_published_mechanism_is_below_its_bound(formulation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"exp_epsilon": 2.0}, {"max_signals": 2}, {"max_bob_risk": 0.4}, {"max_leakage": 1.5}]
+    "given", [{"exp_epsilon": 2.0}, {"deterministic": True}, {"max_bob_risk": 0.4}, {"max_leakage": 1.5}]
 )
 def test_no_mechanism_under_conditions_is_below_its_bound(given: dict[str, Any]) -> None:
     draw = random.Random(5)
@@ -289,7 +289,8 @@ def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> N
     masses = np.array([1.0, 1e-8, 1e-8, draw.random()])
     problem = Problem(masses / masses.sum(), table(draw, 4, 5, "ties"), table(draw, 4, 2, "ties"))
     for asked in ({}, {"max_leakage": 1.7}):
-        found = solve(problem, 0.001, conditions={"max_signals": 2, **asked})
+        with limited("maps=1"):
+            found = solve(problem, 0.001, conditions={"deterministic": True, **asked})
         assert found.gap <= 1e-9 * float(problem.arrays.spread(0.001)) + math.ulp(found.value)
 
 

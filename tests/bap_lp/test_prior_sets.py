@@ -273,7 +273,7 @@ def test_conditions_that_cannot_hold_and_those_without_a_program_are_refused() -
     priors = PriorSet.total_variation("1/20")
     with pytest.raises(InputError, match="min_eve_risk"):
         solve(COIN, "1/3", conditions=Conditions(min_eve_risk=5), priors=priors)
-    for asked in ({"deterministic": True}, {"max_signals": 1}, {"margin": "1/9"}):
+    for asked in ({"deterministic": True}, {"margin": "1/9"}):
         with pytest.raises(InputError, match=f"conditions.{next(iter(asked))} cannot be combined with a set of priors"):
             solve(COIN, "1/3", conditions=asked, priors=priors)
     stubborn = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent([[0, 1], [1, 0]], prior=["1/3", "2/3"])])

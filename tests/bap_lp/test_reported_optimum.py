@@ -151,7 +151,6 @@ def test_a_floor_on_her_risk_binds() -> None:
     [
         (Conditions(min_eve_risk=2), "conditions cannot be met: no mechanism satisfies min_eve_risk"),
         (Conditions(deterministic=True), "deterministic is not possible where probabilities are reported"),
-        (Conditions(max_signals=1), "max_signals is not possible where probabilities are reported"),
         (Conditions(signal_floor="1/2"), "signal_floor = 1/2 needs an Eve with a table of losses: Eve reports"),
         (Conditions(margin="1/2"), "margin = 1/2 is not possible where probabilities are reported"),
     ],

@@ -85,7 +85,7 @@ def test_a_progress_function_cancels_what_it_watches() -> None:
     with pytest.raises(Cancelled):
         lambda_path(random_problem(10, 3, exact=True), progress=cancel)
     with pytest.raises(Cancelled):
-        solve(random_problem(12, 3), 0.7, conditions=Conditions(max_signals=2), progress=cancel)
+        solve(random_problem(16, 3), 0.7, conditions=Conditions(deterministic=True), progress=cancel)
 
 
 def test_an_interrupt_of_a_large_float_problem_gives_the_best_pair_so_far() -> None:

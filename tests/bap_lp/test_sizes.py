@@ -20,7 +20,7 @@ def _cases() -> list[dict[str, Any]]:
     """Each notion once, sizes and kinds of numbers in turn; and shapes that once ended the process or took minutes."""
     found: list[dict[str, Any]] = []
     for k, notion in enumerate(NOTIONS):
-        shape = (60, 4, 3) if notion in ("margin", "max_signals") else SHAPES[k % len(SHAPES)]
+        shape = (60, 4, 3) if notion == "margin" else SHAPES[k % len(SHAPES)]
         found.append({"shape": shape, "notion": notion, "losses": LOSSES[k % 3], "exact": k % 2 == 0})
     found += [{"shape": (100, 20, 10), "notion": "exp_epsilon", "exact": exact} for exact in (True, False)]
     found += [{"shape": (1000, 20, 5), "notion": "free", "exact": exact} for exact in (True, False)]

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import pytest
 from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
-from tampering import both, change, edit
+from tampering import both, change, edit, limited
 
 from bap_lp import Agent, Conditions, PriorSet, Problem, robust, save_bundle, solve, tiers
 from bap_lp import verify_standalone as alone
+from bap_lp.program.bound import Dual
+from bap_lp.proof.cases import Case, uncovered
 from bap_lp.proof.certificate import reported
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -53,10 +55,9 @@ def _fewer(document: Any) -> None:
         agent["loss"] = agent["loss"][:2]
 
 
-def _twice(document: Any) -> None:
-    for table in (case := document["cases"][0])["replies"].values():
-        table += table
-    case["signals"] *= 2
+def _searched() -> Any:
+    with limited("maps=1"):
+        return solve(THREE, "1/3", conditions=Conditions(deterministic=True, min_eve_risk="1/2"))
 
 
 CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
@@ -83,30 +84,30 @@ CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
         lambda d: d.update(channel={"shape": [2], "at": []}),
     ),
     "a channel of one dimension beside cases": (
-        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        _searched,
         "certificate",
         lambda d: d.update(channel={"shape": [3], "at": []}),
     ),
-    "no cases": (
-        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
-        "certificate",
-        lambda d: d.pop("cases"),
-    ),
     "an empty list of cases": (lambda: solve(COIN, "1/3"), "certificate", lambda d: d.update(cases=[])),
     "a case that is missing": (
-        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        _searched,
         "certificate",
         lambda d: d["cases"].pop(),
     ),
-    "a case that names a signal twice, of which one pays": (
-        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+    "a case of a state that sends nothing": (
+        _searched,
         "certificate",
-        _twice,
+        lambda d: d["cases"][0].update(states=[[0, []]]),
+    ),
+    "a case of a signal that is not there": (
+        _searched,
+        "certificate",
+        lambda d: d["cases"][0].update(states=[[0, [3]]]),
     ),
     "a void case that is not empty": (
-        lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+        _searched,
         "certificate",
-        lambda d: d["cases"][0].update(void=True, replies={"eve": [["0", "0"], ["0", "0"]]}),
+        lambda d: d["cases"][0].update(void=True, replies={"eve": [["0"] * 2] * 3}, weights={}),
     ),
     "a reply that is missing": (
         lambda: solve(COIN, "1/3"),
@@ -159,9 +160,9 @@ def _everywhere(name: str, value: Any) -> Callable[[Any], None]:
 
 # these were judged by one of the two alone: what is changed in problem.json, certificate.json and manifest.json alike
 JUDGED_ALIKE: dict[str, tuple[Callable[[], Any], Callable[[Any], None], tuple[str, ...]]] = {
-    "few signals beside reports": (
+    "determinism beside reports": (
         lambda: _brier("eves", secret=["a", "b", "a"]),
-        _everywhere("conditions", {"max_signals": 10**9}),
+        _everywhere("conditions", {"deterministic": True}),
         ("problem", "certificate", "manifest"),
     ),
     "a random secret whose values have no names": (
@@ -204,7 +205,7 @@ def test_what_one_checker_refuses_the_other_refuses(tmp_path: Path, name: str) -
 PROOFS: dict[str, Callable[[], Any]] = {
     "release": lambda: solve(COIN, "1/3"),
     "conditions": lambda: solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)),
-    "few signals": lambda: solve(THREE, "1/3", conditions=Conditions(max_signals=2)),
+    "a search": _searched,
     "a Bob who reports": lambda: _brier("bobs", secret=["a", "b", "a"]),
     "an Eve who reports": lambda: _brier("eves", secret=["a", "b", "a"]),
     "scenarios": lambda: robust([COIN, COIN], "1/3"),
@@ -215,7 +216,7 @@ PROOFS: dict[str, Callable[[], Any]] = {
     "polytope": lambda: solve(THREE, "1/3", priors=PriorSet.polytope([[1, 0, 0], [0, 1, 0]], ["1/2", "1/2"])),
 }
 USED = {
-    "few signals": "cases",
+    "a search": "cases",
     "a Bob who reports": "splits",
     "an Eve who reports": "reports",
     "tiers": "weights_of_tiers",
@@ -224,7 +225,7 @@ UNUSED: dict[str, list[Any]] = {
     "weights_of_tiers": [[], ["1"]],
     "splits": [[], ["."], [""]],
     "reports": [[], [[["1"]]]],
-    "cases": [[], [{"signals": [0], "replies": {}, "weights": {}}]],
+    "cases": [[], [{"replies": {}, "weights": {}}]],
     "witness": [[], [[]], *({"shape": [0, n], "at": []} for n in range(4)), [["-1", "0", "0"]]],
     "conditions": [[], {}, [{}], [{}, {}], None],
     "conflict": [[], ["exp_epsilon"]],
@@ -339,25 +340,21 @@ def test_limits_are_loosened_in_floats_and_only_there(tmp_path: Path) -> None:
 signal_sets = st.sets(st.integers(0, 2), min_size=1)
 
 
-def covers(whole: list[int], boxes: list[list[int]], most: int | None, pure: bool) -> bool:
+def covers(boxes: list[list[int]]) -> bool:
     try:
-        alone.covered(whole, boxes, most, pure)
+        alone.covered([7] * 3, boxes)
     except alone.Refused:
         return False
     return True
 
 
-@given(st.lists(st.lists(signal_sets, min_size=3, max_size=3), max_size=6), st.sampled_from([None, 1, 2, 3]))
-def test_cases_cover_exactly_the_maps_that_follow_one_of_them(boxes: list[list[set[int]]], most: int | None) -> None:
-    maps = [m for m in product(range(3), repeat=3) if most is None or len(set(m)) <= most]
+@given(st.lists(st.lists(signal_sets, min_size=3, max_size=3), max_size=6))
+def test_cases_cover_exactly_the_maps_that_follow_one_of_them(boxes: list[list[set[int]]]) -> None:
+    maps = product(range(3), repeat=3)
     covered = all(any(all(s in few for s, few in zip(m, box, strict=True)) for box in boxes) for m in maps)
-    assert covers([7] * 3, [[sum(1 << s for s in few) for few in box] for box in boxes], most, True) == covered
-
-
-@given(st.lists(st.sets(st.integers(0, 4), min_size=1), max_size=8), st.integers(1, 5))
-def test_cases_cover_exactly_the_sets_of_signals_within_one_of_them(kept: list[set[int]], most: int) -> None:
-    covered = all(any(set(few) <= keep for keep in kept) for few in combinations(range(5), most))
-    assert covers([3] * 5, [[3 if s in keep else 2 for s in range(5)] for keep in kept], most, False) == covered
+    assert covers([[sum(1 << s for s in few) for few in box] for box in boxes]) == covered
+    cases = [Case(Dual({}, {}), tuple((x, tuple(few)) for x, few in enumerate(box))) for box in boxes]
+    assert (uncovered(cases, 3, 3) == "") == covered
 
 
 def test_distances_that_others_imply_need_no_rows() -> None:
@@ -395,7 +392,7 @@ def _huge_shape(document: Any) -> None:
 def test_a_short_proof_cannot_ask_for_endless_work(tmp_path: Path, ask: Callable[[Any], None], rule: str) -> None:
     count = 60
     problem = Problem([f"1/{count}"] * count, *([[k % n, 1] for k in range(count)] for n in (2, 3)))
-    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(max_signals=1)))
+    save_bundle(tmp_path, solve(problem, "1/3", conditions=Conditions(max_leakage=1)))
     assert both(tmp_path) == (True, True)
     document = read(tmp_path, "certificate.json")
     ask(document)
@@ -454,6 +451,6 @@ def test_what_asks_for_nothing_may_be_written(tmp_path: Path) -> None:
 
 
 def test_cases_that_are_not_needed_are_judged_by_neither(tmp_path: Path) -> None:
-    save_bundle(tmp_path, solve(COIN, "1/3", conditions=Conditions(max_signals=2)))
-    edit(tmp_path, "certificate.json", lambda d: d.update(cases=[{"signals": [0, 0], "replies": {}, "weights": {}}]))
+    save_bundle(tmp_path, solve(COIN, 0, conditions=Conditions(deterministic=True)))
+    edit(tmp_path, "certificate.json", lambda d: d.update(cases=[{"void": True, "replies": {}, "weights": {}}]))
     assert both(tmp_path) == (True, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import lams, problems
 
-from bap_lp import Agent, Conditions, InputError, Mechanism, Problem, evaluate, solve, uniqueness
+from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve, uniqueness
 
 F = Fraction
 ZERO_ONE = [[0, 1], [1, 0]]
@@ -91,10 +92,12 @@ def test_solve_shows_an_optimal_mechanism_and_the_only_one_if_there_is_one(probl
 @settings(max_examples=15)
 @given(TIED, st.sampled_from([F(0), F(1), F(3, 2)]))
 def test_no_optimal_mechanism_has_fewer_signals(problem: Problem, lam: Fraction) -> None:
+    """With fewer signals Bob takes fewer of his decisions, and whatever they are, R_A is larger."""
     found = uniqueness(problem, lam)
     fewer = len(found.fewest_signals.signals) - 1
-    if fewer:
-        assert solve(problem, lam, conditions=Conditions(max_signals=fewer)).value > found.value
+    for taken in combinations(range(len(problem.bob_decisions)), fewer) if fewer else ():
+        limited = Problem(problem.prior, problem.bob_loss[:, list(taken)], problem.eve_loss)
+        assert solve(limited, lam).value > found.value
 
 
 def test_the_coin_toss_is_unique_except_at_a_breakpoint() -> None:

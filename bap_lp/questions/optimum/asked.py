@@ -61,12 +61,6 @@ class AskedProblem:
     def deterministic(self) -> bool:
         return self.layout.pure
 
-    @property
-    def most(self) -> int | None:
-        """The limit on the signals, if there is one that binds."""
-        least = min((demand.few for demand in self.layout.demands if demand.few), default=len(self.layout.signals))
-        return least if least < len(self.layout.signals) else None
-
     def weights(self) -> Array:
         """Of q[x,s], to choose among optima."""
         N, S = len(self.layout.arrays.p), len(self.layout.signals)

@@ -3,7 +3,7 @@
 What each condition costs is R_A with it minus R_A without it, the others kept. A shadow price is the rate at which R_A
 falls as the number of a demand is relaxed, read off the multipliers: the bound they prove holds at other numbers too,
 and its slope is the price. Where R_A has a kink in the number, the slopes on the two sides differ, and the price lies
-between them if the optimal mechanism or the multipliers are unique. Under determinism or max_signals R_A jumps, and
+between them if the optimal mechanism or the multipliers are unique. Under determinism R_A jumps, and
 there are no shadow prices.
 
 The paper's program has a signal for every tuple of recommended decisions, (i, j) with one Eve:
@@ -95,7 +95,7 @@ def best_channel(
         if stopped is None:
             raise
         return stopped, (), stopped
-    if not asked.deterministic and asked.most is None:
+    if not asked.deterministic:
         return relaxed, (), relaxed
     try:
         found, cases = searched(asked, lam, relaxed, bob_weight, progress)
@@ -110,7 +110,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
     rows, dual, value, least = found.rho, found.dual, found.value, found.bound
     if not exact and layout.signals.eve is None:  # up to rounding the optimum is so already
         rows = obedient([layout.arrays], layout.signals.bob[:, None], rows)
-    if layout.merges or asked.conditions.combinatorial or least is None or rows is not found.rho:
+    if layout.merges or asked.conditions.deterministic or least is None or rows is not found.rho:
         rows = layout.rows(rows)
         program = layout.whole_program(lam)
         dual = asked.whole_dual(program, found.dual)
@@ -118,7 +118,7 @@ def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] =
         least = Statement(program, layout, asked.conditions, lam).bound(dual, cases, value)[0]
     else:
         program = layout.program(lam)
-    stated, bound, gap = (reported if asked.conditions.combinatorial else closed)(value, least, exact)
+    stated, bound, gap = (reported if asked.conditions.deterministic else closed)(value, least, exact)
     at = as_stated(lam, exact)
     told_eves = layout.signals.eve is not None
     eve = layout.sent_whole(rows).eve_risk if told_eves else tree_sum(program.seen(rows)["eve"].ravel())
@@ -162,7 +162,7 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     if certificate.reports:
         problem = problem.reported(certificate.reports)
     layout = release_statement(problem, EXACT.zero, certificate.conditions).layout
-    if layout is None or certificate.conditions.combinatorial or certificate.channel is None:
+    if layout is None or certificate.conditions.deterministic or certificate.channel is None:
         return {}
     sent = layout.sent_whole(certificate.channel)
     found = {d.name: d.shadow(certificate.dual, sent) for d in layout.demands}

@@ -8,10 +8,9 @@ floor.
 The conflict is found by a deletion filter: leave out one demand after the other, and keep it out if the rest is still
 impossible.
 
-Deterministic mechanisms, and those with few signals, are no convex set: there the proof goes case by case, with the
-parts of the search, or tries all maps if they are few. The deletion filter then leaves out
-determinism and the limit on signals as well, and a condition stays in the conflict if the search without it was given
-up, at its limit of nodes or of time.
+Deterministic mechanisms are no convex set: there the proof goes case by case, with the parts of the search, or tries
+all maps if they are few. The deletion filter then leaves out determinism as well, and a condition stays in the conflict
+if the search without it was given up, at its limit of nodes or of time.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ def margin_of(problem: Problem, null: bool) -> Any:
 
 
 def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
-    """Why no deterministic mechanism, or none with so few signals, meets the conditions; the cases prove it."""
+    """Why no deterministic mechanism meets the conditions; the cases prove it."""
     layout = asked.layout
     conflict: list[tuple[str, Notion]] = []
     for demand in layout.demands:
@@ -223,7 +222,7 @@ def _possible(asked: AskedProblem, demands: list[Notion], lam: Any, bob_weight: 
     fewer = asked.demanding(laid(asked.layout, demands))
     try:
         relaxed = fewer.relaxed(lam, bob_weight)
-        if fewer.deterministic or fewer.most is not None:
+        if fewer.deterministic:
             searched(fewer, lam, relaxed, bob_weight)
     except (Infeasible, NothingFound):
         return False

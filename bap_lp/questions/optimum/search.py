@@ -1,15 +1,13 @@
-"""Deterministic mechanisms and few signals: enumeration where they are few, otherwise branch and bound.
+"""Deterministic mechanisms: enumeration where they are few, otherwise branch and bound.
 
-A node restricts the signals: all states to some of them (max_signals), or single states (deterministic). Its bound is
-the optimum of the program under conditions with these restrictions, exact for exact numbers; the part of a node without
-a feasible channel is proved empty by its slack program. The node with the least bound is split next:
-    deterministic   the most divided state sends its likeliest signal, or it does not
-    max_signals     the least used signal is not sent, or it is among the k
+A node restricts the signals of single states. Its bound is the optimum of the program under conditions with these
+restrictions, exact for exact numbers; the part of a node without a feasible channel is proved empty by its slack
+program. The node with the least bound is split next: its most divided state sends its likeliest signal, or it does not,
 until no bound lies below the best mechanism found. What is left then covers all mechanisms and is the proof. Optima are
 compared by (R_A, -R_E, weight), so that one mechanism is chosen among equally good ones: the most private, then the
-least weight, which for deterministic mechanisms is the lexicographic order of the maps. HiGHS suggests a mechanism to
-start with; what it claims about all of them is not used as a bound: on losses of 1e-9 it was wrong by half of the
-value. At the limit on the nodes the gap is reported as it is.
+least weight, which is the lexicographic order of the maps. HiGHS suggests a mechanism to start with; what it claims
+about all of them is not used as a bound: on losses of 1e-9 it was wrong by half of the value. At the limit on the nodes
+the gap is reported as it is.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ import numpy as np
 from bap_lp.clock import SolveProgress, check, remaining
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError, loaded_program, run
-from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
+from bap_lp.engines.solve import Infeasible, solve_program, unfeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
@@ -55,7 +53,7 @@ def searched(
     """
     layout = asked.layout
     arrays, signals = layout.arrays, layout.signals
-    if asked.deterministic and enumerable(arrays, layout.local):
+    if enumerable(arrays, layout.local):
         found = best_deterministic(arrays, signals, layout.local, lam, bob_weight)
         if found is None:
             raise NothingFound(())
@@ -63,8 +61,7 @@ def searched(
         q = degenerate(found[1].tolist(), len(signals))
         return replace(relaxed, rho=q, value=found[0], bound=found[0], how=how), []
     search = _Search(asked, lam, relaxed, bob_weight)
-    if asked.deterministic:
-        search.suggest()
+    search.suggest()
     most = min(_NODES, max(_ENTRIES // (len(arrays.p) * len(signals)), _LEAST_NODES))
     done = search.run(most, progress)
     if search.best is None:
@@ -86,11 +83,9 @@ class NothingFound(ArithmeticError):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A node: the signals that are sent, those among the k, what each state may send, and its optimum (None: void)."""
+    """A node: what each state may send, and its optimum."""
 
-    keep: tuple[int, ...]
-    required: frozenset[int]
-    allowed: Array | None
+    allowed: Array
     found: Pair
 
 
@@ -102,12 +97,10 @@ class _Search:
         self.weights = asked.weights()
         self.best: Any = None  # (score, channel)
         self.near = EXACT.number(0.0 if asked.exact else asked.near(lam, bob_weight))
-        shape = self.program.shape
-        allowed = np.ones(shape, dtype=bool) if asked.deterministic else None
         self.void: list[_Part] = []
         self.whole: list[_Part] = []  # that cannot be split
         self.open: list[tuple[Any, int, _Part]] = []
-        self._add(_Part(tuple(range(shape[1])), frozenset(), allowed, relaxed))
+        self._add(_Part(np.ones(self.program.shape, dtype=bool), relaxed))
 
     def run(self, most: int, progress: SolveProgress | None = None) -> bool:
         """Split nodes until the best mechanism is proved best; whether it was."""
@@ -123,17 +116,12 @@ class _Search:
             if progress is not None:
                 progress(self.count, float(score[0]), float("inf") if self.best is None else float(self.best[0][0]))
             heappop(self.open)
-            if not self._divisible(part):
+            if not (part.allowed.sum(axis=1) > 1).any():
                 self.whole.append(part)
                 continue
-            for child in self._by_state(part) if self.asked.deterministic else self._by_signal(part):
+            for child in self._children(part):
                 self._add(child)
         return True
-
-    def _divisible(self, part: _Part) -> bool:
-        if part.allowed is not None:
-            return bool((part.allowed.sum(axis=1) > 1).any())
-        return any(sent.any() and s not in part.required for s, sent in zip(part.keep, part.found.rho.T, strict=True))
 
     def bound(self) -> Any:
         found = [part.found.bound for part in (*(part for _, _, part in self.open), *self.whole)]
@@ -145,20 +133,16 @@ class _Search:
         states = np.flatnonzero(self.layout.index >= 0)
         out = []
         for part, void in (*parts, *((part, True) for part in self.void)):
-            fixed: list[tuple[int, tuple[int, ...]]] = []
-            if part.allowed is not None:
-                limited = states[~part.allowed[self.layout.index[states]].all(axis=1)].tolist()
-                fixed = [(x, tuple(np.flatnonzero(part.allowed[self.layout.index[x]]).tolist())) for x in limited]
+            limited = states[~part.allowed[self.layout.index[states]].all(axis=1)].tolist()
+            fixed = [(x, tuple(np.flatnonzero(part.allowed[self.layout.index[x]]).tolist())) for x in limited]
             program = self.layout.whole_program(EXACT.zero if void else self.lam, 0 if void else self.bob_weight)
-            dual = self.asked.whole_dual(program.only(part.keep), part.found.dual)
-            out.append(Case(part.keep, dual, tuple(fixed), void))
+            out.append(Case(self.asked.whole_dual(program, part.found.dual), tuple(fixed), void))
         return out
 
     def _add(self, part: _Part) -> None:
-        wide = EXACT.zeros(self.program.shape)
-        wide[:, list(part.keep)] = part.found.rho
-        self.try_channel(wide)
-        score = self._score(wide) if self.asked.exact else (part.found.bound,)  # which a float value may not attain
+        q = part.found.rho
+        self.try_channel(q)
+        score = self._score(q) if self.asked.exact else (part.found.bound,)  # which a float value may not attain
         heappush(self.open, (score, self.count, part))
         self.count += 1
 
@@ -166,12 +150,9 @@ class _Search:
         return *self.layout.sent(q).score(self.lam, self.bob_weight), (self.weights * q).sum()
 
     def try_channel(self, q: Array) -> None:
-        """Keep the channel (under determinism: the likeliest map) if it meets the conditions and is the best so far."""
+        """Keep the likeliest map of a channel if it meets the conditions and is the best so far."""
         layout = self.layout
-        if self.asked.deterministic:
-            q = degenerate([int(row.argmax()) for row in q], q.shape[1])
-        if self.asked.most is not None and int((q > 0).any(axis=0).sum()) > self.asked.most:
-            return
+        q = degenerate([int(row.argmax()) for row in q], q.shape[1])
         score = self._score(q)
         if self.best is not None and not score < self.best[0]:
             return
@@ -179,49 +160,26 @@ class _Search:
         if not any(demand.broken(sent) for demand in layout.demands):
             self.best = score, q
 
-    def _solved(self, keep: tuple[int, ...], required: frozenset[int], allowed: Array | None) -> _Part | None:
+    def _solved(self, allowed: Array) -> _Part | None:
         """The node with its optimum; None, after a note of the proof, if it is empty."""
-        program = self.program.only(keep)
-        ties = [Tie(None if t.table is None else t.table[:, list(keep)], t.hidden) for t in self.ties]
+        program = self.program
         try:
             near = float(self.near)
-            found = solve_program(program, ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
+            found = solve_program(program, self.ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
             rough = found.value - found.bound > self.near or program.broken(found.rho) is not None
-            if rough and self._final(found.rho, allowed):  # it is not split again
+            if rough and (found.rho.max(axis=1) == 1).all():  # it is not split again
                 found = solve_program(program, exact=False, near=near, allowed=allowed)
-            return _Part(keep, required, allowed, found)
+            return _Part(allowed, found)
         except Infeasible:
-            silent = self.layout.program(EXACT.zero, 0).only(keep)
-            dual = unfeasible(silent, allowed)
+            dual = unfeasible(self.layout.program(EXACT.zero, 0), allowed)
             assert dual is not None
-            nothing = EXACT.zeros((self.program.shape[0], len(keep)))
-            self.void.append(_Part(keep, required, allowed, Pair(nothing, dual, EXACT.zero, EXACT.zero)))
+            nothing = EXACT.zeros(program.shape)
+            self.void.append(_Part(allowed, Pair(nothing, dual, EXACT.zero, EXACT.zero)))
             self.count += 1
             return None
 
-    def _final(self, q: Array, allowed: Array | None) -> bool:
-        """Whether a channel is one of those that are looked for, if it meets the other conditions."""
-        if allowed is not None:
-            return bool((q.max(axis=1) == 1).all())
-        return self.asked.most is not None and int((q > 0).any(axis=0).sum()) <= self.asked.most
-
-    def _by_signal(self, part: _Part) -> Iterator[_Part]:
-        most, q = self.asked.most, part.found.rho
-        assert most is not None
-        used = [
-            (mass, s) for s, mass, sent in zip(part.keep, self.layout.arrays.p.dot(q), q.T, strict=True) if sent.any()
-        ]
-        s = min((mass, s) for mass, s in used if s not in part.required)[1]
-        without = self._solved(tuple(k for k in part.keep if k != s), part.required, None)
-        required = part.required | {s}
-        among = part if len(required) < most else self._solved(tuple(sorted(required)), required, None)
-        for child in (without, among and replace(among, required=required)):
-            if child is not None:
-                yield child
-
-    def _by_state(self, part: _Part) -> Iterator[_Part]:
-        assert part.allowed is not None
-        q, most = part.found.rho, self.asked.most
+    def _children(self, part: _Part) -> Iterator[_Part]:
+        q = part.found.rho
         rows = zip(part.allowed, q.max(axis=1), self.layout.arrays.p, strict=True)
         ranks = [(int(row.sum() > 1), -top, mass) for row, top, mass in rows]
         x = ranks.index(max(ranks))
@@ -229,22 +187,15 @@ class _Search:
         for row in (likely, part.allowed[x] & ~likely):
             allowed = part.allowed.copy()
             allowed[x] = row
-            single = allowed[allowed.sum(axis=1) == 1].any(axis=0)
-            if most is not None and single.sum() >= most:
-                allowed = allowed & single if single.sum() == most else allowed & False
-            if allowed.any(axis=1).all():
-                child = self._solved(part.keep, part.required, allowed)
-                if child is not None:
-                    yield child
+            child = self._solved(allowed)
+            if child is not None:
+                yield child
 
     def suggest(self) -> None:
         """Try the mechanism that HiGHS finds with binary variables."""
-        program, most = self.program.rounded, self.asked.most
-        form = LinearForm.of(program)
+        form = LinearForm.of(self.program.rounded)
         lp, binary = form.lp, np.zeros(form.lp.shape[1], dtype=bool)
         binary[form.rho] = True
-        if most is not None:
-            return
         rows = np.zeros(lp.shape[0])
         np.maximum.at(rows, lp.index, np.abs(lp.value))
         rows[rows == 0], size = 1.0, float(np.abs(lp.cost).max()) or 1.0

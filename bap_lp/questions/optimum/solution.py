@@ -40,7 +40,7 @@ class Solution(Tabular):
         method: how it was computed, in words.
         certificate: the proof, which `verify` checks without a solver.
         without: what `unconstrained` is, or what finds it.
-        randomised: the optimum without determinism or a limit on signals; None if neither was asked for.
+        randomised: the optimum without determinism; None if it was not asked for.
         worst_prior: the prior of a set under which the mechanism has its largest R_A, and `risks`; None without a set.
         attained: whether `value` is the worst R_A itself; if not, it is a number that no prior of the set exceeds.
 
@@ -90,7 +90,7 @@ class Solution(Tabular):
 
     @property
     def price_of_determinism(self) -> Number | None:
-        """What determinism (or the limit on signals) costs: value minus the optimum under the other conditions."""
+        """What determinism costs: value minus the optimum under the other conditions."""
         return None if self.randomised is None else self.value - self.randomised
 
     @property

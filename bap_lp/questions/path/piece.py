@@ -131,7 +131,7 @@ class ConditionedPiece(Piece):
         return mechanism_of(self.asked, self.asked.layout.rows(self.channel))
 
     def _proof(self, lam: Any, dual: Dual) -> Certificate:
-        if self.asked.conditions.combinatorial:
+        if self.asked.conditions.deterministic:
             at = stated(lam, self.asked.exact)
             return solve(self.problem, at, self.asked.exact, conditions=self.asked.conditions).certificate
         return conclude(self.asked, lam, Pair(self.channel, dual, EXACT.zero, None)).certificate

@@ -266,7 +266,7 @@ def _conditioned_path(
     within_range(asked)
     layout = asked.layout
     cases: tuple[Case, ...] = ()
-    if conditions.combinatorial or not (exact or len(layout.arrays.p) * len(layout.signals) <= _FINISHED):
+    if conditions.deterministic or not (exact or len(layout.arrays.p) * len(layout.signals) <= _FINISHED):
         how = "lower envelope of solutions"
         found, tolerance, drift, cases = _enveloped(asked, progress)
     else:  # small floats: the path of the fractions that they are

@@ -141,7 +141,7 @@ class StudyConditions:
     @property
     def convex(self) -> bool:
         """Whether mixtures of releases that meet the conditions on record types meet them too."""
-        return not self.types.combinatorial
+        return not self.types.deterministic
 
     @property
     def splits(self) -> bool:
@@ -205,7 +205,7 @@ class StudyConditions:
         labels = {k: study.columns[column].labels[level] for k, _, column, level, _ in self.caps(study)}
         names = [study.spies[n].name for n, _ in self.floors(study)]
         if names and not self.convex and len(study.spies) > 1:
-            rule = "cannot be combined with deterministic or max_signals where there are several Eves"
+            rule = "cannot be combined with deterministic where there are several Eves"
             raise InputError("conditions.floor", None, rule)
         counted = [spy.name for spy in study.spies if spy.score]  # the best report of a list is not the best of all
         for k, name in enumerate(names):

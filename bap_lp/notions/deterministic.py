@@ -1,0 +1,36 @@
+"""Deterministic mechanisms, q(s|x) = 0 or 1: they are not a convex set, and are searched.
+
+Averaging two equal states would randomise, so states are not merged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bap_lp.model.problem import Problem
+from bap_lp.notions.base import Notion
+from bap_lp.notions.conditions import Conditions
+from bap_lp.program.lowering import SentSignals
+from bap_lp.rational import InputError
+
+
+class Deterministic(Notion):
+    name = "deterministic"
+    convex = with_reports = several = False
+    merges = False
+
+    @classmethod
+    def validate(cls, given: Conditions) -> None:
+        if not isinstance(given.deterministic, bool):
+            raise InputError(cls.name, given.deterministic, "must be true or false")
+
+    @classmethod
+    def of(cls, given: Conditions, problem: Problem) -> Deterministic | None:
+        return cls() if given.deterministic else None
+
+    @classmethod
+    def sentence(cls, value: Any, problem: Problem) -> str:
+        return "Nothing is drawn at random: the data decide the message."
+
+    def broken(self, sent: SentSignals) -> str:
+        return "" if ((sent.q == 0) | (sent.q == 1)).all() else "the channel is not deterministic"

@@ -1559,7 +1559,7 @@ class Records:
             need(p == (counts.get(x, 0) + alpha * F(m, n ** len(parts))) / (n + alpha), wrong)
 
     def held_out(self, share, rows):
-        """Of every secret as many records are held out as the share says, as near as whole numbers allow."""
+        """Of every secret as many records are held out as the share says, rounded down or up."""
         share, held, whole = plain(share, 0, 1), Counter(), Counter()
         secrets = sorted({e.secret for e in self.spies})
         counts = [(tuple(x[:-1]), x[-1]) for x in rows and listed(rows, "held-out records")]
@@ -1572,7 +1572,7 @@ class Records:
         asked = {s: math.floor(share * n) for s, n in whole.items()}
         spare = math.floor(share * whole.total()) - sum(asked.values())
         rests = sorted(asked, key=lambda s: (asked[s] - share * whole[s], s))
-        for s in [s for s in rests if whole[s] - asked[s] >= 2][:spare]:
+        for s in [s for s in rests if whole[s] - asked[s] >= 2 and asked[s] < share * whole[s]][:spare]:
             asked[s] += 1
         need(share < 1 and all(held[s] == n for s, n in asked.items()), "another share of records is held out")
         return held.total()

@@ -173,14 +173,14 @@ def shuffled(count: int, seed: int) -> Array:
 
 
 def held_out(secrets: Array, share: Fraction, seed: int) -> Array:
-    """Whether each record is held out: floor(share * count) of them, in every secret the same share as near as whole
-    numbers allow, and never all records of a secret."""
+    """Whether each record is held out: in every secret the same share, rounded down or up, floor(share * count) of all
+    records or fewer, and never all records of a secret."""
     order = shuffled(len(secrets), seed)
     _, secret, count = np.unique(secrets[order], return_inverse=True, return_counts=True)
     held = [int(share * int(n)) for n in count]
     spare = int(share * len(secrets)) - sum(held)
     rests = sorted(range(len(count)), key=lambda k: (held[k] - share * int(count[k]), k))
-    for k in [k for k in rests if count[k] - held[k] >= 2][:spare]:
+    for k in [k for k in rests if count[k] - held[k] >= 2 and held[k] < share * int(count[k])][:spare]:
         held[k] += 1
     out = np.zeros(len(secrets), dtype=bool)
     for k, most in enumerate(held):

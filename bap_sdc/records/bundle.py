@@ -437,8 +437,7 @@ def _prior(study: Study, document: dict[str, Any], codes: Array) -> Prior:
 
 def _require_share(study: Study) -> None:
     """Of every secret as many records are held out as the share says; which ones, only the table itself can tell."""
-    secrets = sorted({spy.secret for spy in study.spies})
-    secret = keys(study.codes[:, secrets], [study.levels[k] for k in secrets])
+    secret = keys(study.codes[:, study.secrets], [study.levels[k] for k in study.secrets])
     asked = held_out(secret, study.holdout, study.seed)
     if not np.array_equal(np.sort(secret[asked]), np.sort(secret[study.left_out])):
         raise ValueError("the held-out records must be the share that the study holds out")
@@ -446,7 +445,7 @@ def _require_share(study: Study) -> None:
 
 def _require_shares_of_the_file(study: Study, types: Array, p: Array) -> None:
     """The shares of all columns but the secrets are the counts of the file, fitted or not."""
-    rest = [k for k in range(len(study.names)) if k not in {spy.secret for spy in study.spies}]
+    rest = study.rest
     sizes = [study.levels[k] for k in rest]
     found, home = np.unique(keys(types[:, rest], sizes), return_inverse=True)
     own, counts = np.unique(keys(study.codes[:, rest], sizes), return_counts=True)

@@ -29,7 +29,7 @@ from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers
 from bap_sdc.records.data.losses import loss_table
 from bap_sdc.records.data.models import CHANCES, model_prior
-from bap_sdc.records.data.prior import Prior, Sample, held_out, keys
+from bap_sdc.records.data.prior import Prior, Sample, held_out, keys, rows_of
 from bap_sdc.records.data.tables import as_pandas, check_names
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
@@ -128,7 +128,7 @@ class Study(Displayed):
         self.levels = tuple(len(c) for c in self.columns)
         self.codes = np.column_stack([c.codes(frame[c.name], source) for c in self.columns])
         self.holdout = share_of(holdout)
-        secrets = tuple(sorted({spy.secret for spy in self.spies}))
+        secrets = self.secrets
         self.left_out = held_out(keys(self.codes[:, secrets], [self.levels[k] for k in secrets]), self.holdout, seed)
         joined = [[k] for k in range(len(kept))] if toward == "margins" else self._pooled()
         weights = None
@@ -182,6 +182,21 @@ class Study(Displayed):
     def published(self) -> tuple[int, ...]:
         """Positions of the published columns among the kept ones, in the order of `publish`."""
         return tuple(self.names.index(t.column) for t in self.targets)
+
+    @property
+    def secrets(self) -> tuple[int, ...]:
+        """Positions of the columns that an Eve wants, in their order."""
+        return tuple(sorted({spy.secret for spy in self.spies}))
+
+    @property
+    def fitted(self) -> Array:
+        """The fitted records as rows of levels, in the order of these, in which a folder has them too."""
+        return rows_of(np.sort(keys(self.codes[~self.left_out], self.levels)), self.levels)
+
+    @property
+    def rest(self) -> list[int]:
+        """Positions of the columns that no Eve wants: their shares are those of the file."""
+        return [k for k in range(len(self.names)) if k not in self.secrets]
 
     @property
     def records(self) -> int:

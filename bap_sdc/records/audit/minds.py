@@ -15,11 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bap_lp.rational import Array, InputError
 from bap_sdc.records.data.conditional import Conditional
-from bap_sdc.records.data.prior import Sample, keys, rows_of
+from bap_sdc.records.data.prior import Sample
 
 if TYPE_CHECKING:
     from bap_sdc.records.study import Study
@@ -52,10 +50,8 @@ def beliefs(study: Study, file: Array, learned: bool) -> Mapping[str, Belief]:
     learned: also those who train a classifier. One that cannot be fitted, as there are too many types or only one
     secret, is left out.
     """
-    secrets = tuple(sorted({spy.secret for spy in study.spies}))
-    fitted = rows_of(np.sort(keys(study.codes[~study.left_out], study.levels)), study.levels)  # as a folder has them
     joined = tuple((k,) for k in range(len(study.names)))
-    sample = Sample(fitted, study.levels, study.names, secrets, joined, seed=study.seed, file=file)
+    sample = Sample(study.fitted, study.levels, study.names, study.secrets, joined, seed=study.seed, file=file)
     out = {COUNTS: (sample.rows, sample.counts / sample.counts.sum())}
     for name, learner in CLASSIFIERS.items() if learned else ():
         try:

@@ -14,7 +14,7 @@ import json
 import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from os import PathLike
 from random import Random
@@ -106,8 +106,7 @@ def draw_release(
             cells[name] = study.columns[k].cells(codes[place_of, k], frame[name])
     touched = int((told != codes[:, list(study.published)]).any(axis=1).sum())
     dropped = tuple(name for name in frame.columns if name not in cells)
-    other = None if same_records(study, codes) else published_channel(study, solution.channel, codes)
-    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, rehearsal, other)
+    log = ReleaseLog(len(codes), changed, touched, int(new.sum()), tuple(kept), dropped, rehearsal)
     import pandas
 
     out = pandas.DataFrame(cells)
@@ -122,6 +121,18 @@ def release(
     again: bool, although: str | None,
 ) -> Any:  # fmt: skip
     """A release that is noted, if there is a ledger and no seed; see `StudySolution.release`."""
+    released = _drawn(solution, frame, keep, seed, keep_order, ledger, again, although)
+    study, log = solution.study, released.attrs["log"]
+    codes = study.encode(frame)
+    if not same_records(study, codes):
+        released.attrs["log"] = replace(log, channel=published_channel(study, solution.channel, codes))
+    return released
+
+
+def _drawn(
+    solution: StudySolution, frame: Any, keep: Sequence[str], seed: int | None, keep_order: bool, ledger: Any,
+    again: bool, although: str | None,
+) -> Any:  # fmt: skip
     place = ledger
     if solution.folder is not None:
         if ledger is not None:

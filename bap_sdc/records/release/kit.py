@@ -191,6 +191,8 @@ def disclosed_channel(
 
 def _near_power(value: float) -> float:
     """The nearest power of 2^(1/2), with three digits: an interval is at most a tenth too long or too short."""
+    if value <= 0:
+        return 0.0
     return float(f"{2 ** (round(2 * math.log2(value)) / 2):.3g}")
 
 

@@ -49,7 +49,7 @@ def law_of(solution: StudySolution, frame: Any) -> Any:
 
 def _require_known(study: Study, codes: Array) -> None:
     """Every row has columns, but for the secrets, that a record of the study's file has."""
-    rest = [k for k in range(len(study.names)) if k not in {spy.secret for spy in study.spies}]
+    rest = study.rest
     sizes = [study.levels[k] for k in rest]
     new = ~np.isin(keys(codes[:, rest], sizes), keys(study.codes[:, rest], sizes))
     if new.any():

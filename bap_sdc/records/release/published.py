@@ -247,8 +247,7 @@ def same_records(study: Study, codes: Array) -> bool:
 def _beliefs(study: Study, codes: Array) -> tuple[Array, Array, Array, Array, float]:
     """Types of records, the place of the other columns r of each, P(y|r), the records of each r, and what V counts."""
     prior, size = study.prior, len(codes)
-    secrets = sorted({spy.secret for spy in study.spies})
-    rest = [k for k in range(len(study.names)) if k not in secrets]
+    secrets, rest = study.secrets, study.rest
     sizes = [study.levels[k] for k in rest]
     found, first, records = np.unique(keys(codes[:, rest], sizes), return_index=True, return_counts=True)
     if same_records(study, codes):
@@ -263,16 +262,16 @@ def _beliefs(study: Study, codes: Array) -> tuple[Array, Array, Array, Array, fl
         home = np.repeat(np.arange(len(found)), prod(levels))
         types = codes[first][home]
         types[:, secrets] = np.tile(rows_of(np.arange(prod(levels)), levels), (len(found), 1))
-        mass = _foreign(study, types, secrets)
+        mass = _foreign(study, types)
         doubt = 1 + _OFF * size / prior.records
     chance = mass / np.bincount(home, mass)[home]
     return types, home, chance, records.astype(float), doubt
 
 
-def _foreign(study: Study, types: Array, secrets: Sequence[int]) -> Array:
+def _foreign(study: Study, types: Array) -> Array:
     """In proportion to P(y|r) for types of other records: shares of fitted ones are too sure of a type with few."""
-    fitted = study.codes[~study.left_out]
-    sample = Sample(fitted, study.levels, study.names, tuple(secrets), (), seed=study.seed)
+    fitted, secrets = study.fitted, study.secrets
+    sample = Sample(fitted, study.levels, study.names, secrets, (), seed=study.seed)
     try:
         return Conditional(sample).given(types)
     except InputError:  # one level only, or no scikit-learn: a record of the overall shares is added to those of each r

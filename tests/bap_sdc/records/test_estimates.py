@@ -19,6 +19,7 @@ from bap_sdc import Eve, PublishedChannel, Study, estimates
 from bap_sdc.records.release.channels import sample
 from bap_sdc.records.release.estimates import solved_shares
 from bap_sdc.records.release.kit import disclosed_channel
+from bap_sdc.records.release.published import published_channel
 
 
 def survey() -> tuple[pd.DataFrame, dict]:
@@ -187,6 +188,17 @@ def test_the_channel_on_published_columns_is_the_average_over_the_rest(solution)
     again = PublishedChannel.from_document(json.loads(json.dumps(solution.published.document())))
     assert again.levels == solution.published.levels
     assert np.array_equal(again.tables["pay", "job"], whole)
+
+
+def test_the_channel_of_other_records_does_not_depend_on_the_order_of_the_fitted_ones() -> None:
+    """A folder has them in another order than their table, and gives the same channel."""
+    levels = {"columns": {name: {"levels": sorted(set(records()[name].dropna()))} for name in ("age", "ill", "pay")}}
+    other, found = records(300)[["age", "ill", "pay"]], []
+    for frame in (records(), records().sample(frac=1, random_state=1)):
+        solution = Study(frame, {"pay": "absolute"}, [Eve("ill", knows=["age"])], **levels).solve(2)
+        found.append(published_channel(solution.study, solution.channel, solution.study.encode(other)))
+        assert solution.posterior(solution.release(other, seed=1)).channel.document() == found[-1].document()
+    assert found[0].document() == found[1].document()
 
 
 def test_tables_of_one_and_two_columns_agree(solution) -> None:

@@ -14,7 +14,6 @@ cells     of one table: states times columns, or records times columns; values o
 memory    bytes of the table of joint decisions of a problem, and of the rows of a margin
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
-maps      deterministic mechanisms that are tried one by one
 work      steps of a check in all, a step with long numbers counting for several
 
 """
@@ -34,7 +33,6 @@ DEFAULTS = {
     "memory": 2**30,
     "bits": 100_000,
     "parts": 5_000_000,
-    "maps": 100_000,
     "work": 20_000_000,
 }
 _LIMITS = dict(DEFAULTS)

@@ -17,7 +17,7 @@ For weights w >= 0 of the rows (with sum one over the worst ones) and replies u_
     sum_{j in g} u_o[v,j] = price_o + sum_r w_r c_r[v,g]     for every view v and group g,
 no feasible rho has a value below
     sum_x mass(x) min_s (cost[x,s] - sum_o u_o[sees(s)].losses_o[x] + (w.a)[x,s]) - w.rhs              (weak duality).
-Where mechanisms are deterministic or signals few, the bound may go case by case, or all maps are tried.
+Where mechanisms are deterministic or signals few, the bound may go case by case.
 An Eve may report a distribution r over the values a(x) of a secret and lose -log r(a) ("log", in nats) or
 sum_k (1{a = k} - r_k)^2 ("brier"). Her columns are the reports that the certificate lists: a minimum over all reports
 is not above that over the list, so that the bound holds. The value counts her least loss over all reports, at masses m:
@@ -53,7 +53,7 @@ from itertools import combinations, pairwise, product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
-          "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "maps": 100_000, "work": 20_000_000}
+          "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 4", 10**300, F(1, 2**48)
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
@@ -559,8 +559,8 @@ def proved(problem, mechanism, document, allow):
     top = rounded_up(found) if floats or logs else found
     need(top == value, f"R_A is {shown(found)}, not {shown(value)}")
     bound = program.bound(dual_of(document)) - game.added
-    if one and bound < found and program.pure:
-        bound = max(bound, by_cases(release, cases, found) if cases else best_map(release, found, bound))
+    if cases and bound < found:
+        bound = max(bound, by_cases(release, cases, found))
     if finer:
         split = game.free_program(told, lams[0]).value(q)
         need(split - bound <= gap, "the mechanism tells Eve more than the one that is proved")
@@ -976,33 +976,6 @@ def covered(whole, boxes):
         k = max(range(len(whole)), key=lambda k: sum(k in lack for lack in lacks))
         inside = next(box[k] for box, lack in zip(near, lacks) if k in lack)
         todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
-
-
-def best_map(release, value, bound):
-    """The least R_A of a deterministic mechanism that meets the conditions, or `value`; `bound` if there are many."""
-    g, b, program = release.game, len(release.S), release.program
-    seen = {x for o in program.observers.values() for x, losses in o.losses.items() if losses}
-    seen |= {x for rows in program.rows.values() for entries, _, _ in rows for x, _, _ in entries}
-    free = [x for x, cost in enumerate(program.cost) if any(cost) or x in seen] or [0]  # others follow the first one
-    if release.tuples or b ** min(len(free), 64) > LIMITS["maps"]:
-        return bound
-    wide, lam = g.groups[-1].stop, program.observers["eve"].price
-    spend(b ** len(free) * (len(free) + b) * wide)
-    scale, _ = integers([*(v for row in program.cost for v in row), *(v for row in g.eve for _, v in row)])
-    bob = [integers(row, scale)[1] for row in program.cost]
-    eve = [[(j, int(v * scale)) for j, v in row] for row in g.eve]
-    for choice in product(range(b), repeat=len(free)):
-        cells = [[0] * wide for _ in range(b)]
-        for x, i in zip(free, choice):
-            for j, v in eve[x]:
-                cells[i][j] += v
-        heard = sum(min(cell[group.start : group.stop]) for cell in cells for group in g.groups)
-        if (sum(bob[x][i] for x, i in zip(free, choice)) - lam * heard) / scale < value:
-            sent = dict.fromkeys(range(g.N), choice[0]) | dict(zip(free, choice))
-            with contextlib.suppress(Refused):
-                value = min(value, program.value([[F(sent[x] == i) for i in range(b)] for x in range(g.N)]))
-    spend(0)  # a map may have been refused for the work alone
-    return value
 
 
 # ---- agents who report probabilities

@@ -26,7 +26,6 @@ from bap_lp import Conditions, InputError, Problem, load_bundle, robust, solve, 
 from bap_lp.files.bundles import FILES, MANIFEST, Bundle, bundle_files
 from bap_lp.files.certificates import certificate_from_dict
 from bap_lp.files.problems import kind_of, problem_from_dict
-from bap_lp.limits import DEFAULTS, set_limits
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Agent
 from bap_lp.proof.certificate import reported
@@ -109,11 +108,6 @@ def corpus() -> list[Files]:
     found.append(solve(three, "1/2", exact=False, formulation="paper"))
     for problem, demands in wanted:
         found += [solve(problem, "1/3", exact, conditions=Conditions(**demands)) for exact in (None, False)]
-    set_limits(["maps=1"])  # no map is tried: all are searched, case by case
-    found += [
-        solve(problem, "1/3", conditions=Conditions(**asked)) for problem, asked in wanted if "deterministic" in asked
-    ]
-    set_limits([f"maps={DEFAULTS['maps']}"])
     coins = [Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [k, 0]]) for k in (4, 10)]
     skewed = Problem(["1/4", "3/4"], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
     out = [bundle_files(solution) for solution in found]

@@ -91,7 +91,7 @@ def both(folder: Path, allow: bool = False) -> tuple[bool, bool]:
 
 @contextmanager
 def limited(*settings: str) -> Iterator[None]:
-    """With other limits, such as "maps=1", which has deterministic mechanisms searched instead of tried one by one."""
+    """With other limits, such as "work=80"."""
     before = [f"{name}={limit(name)}" for name in (setting.split("=")[0] for setting in settings)]
     set_limits(settings)
     try:

@@ -73,7 +73,7 @@ def proof_steps(problem: Any, certificate: Any) -> int:
     states = len(items(table(problem, "data"), "prior"))
     N, S = max(N, states, 1), max(S, 1, *(views for views, _ in sizes), 1)
     columns = sum(width if width < 2 * N else width // max(N, 1) for _, width in sizes)  # devices are sparse
-    vectors, pairs, asked = 0, 0, {}
+    vectors = pairs = 0
     for asked in map(table, items(certificate, "conditions")):
         vectors += 2 * sum(length(asked, name) for name in _CONES) + columns * ("signal_floor" in asked)
         vectors += sum(2 * length(one, "pairs") * max(1, length(one, "priors")) for one in items(asked, "pufferfish"))
@@ -83,13 +83,7 @@ def proof_steps(problem: Any, certificate: Any) -> int:
     agents = [agent for role in ("bob", "eve") for agent in items(problem, role)]
     vectors += sum(length(agent, "decisions") for agent in agents)
     cases = items(certificate, "cases")
-    steps = (N * S * (2 + columns + vectors) + pairs * (S + N * metric)) * (1 + len(cases))
-    if asked.get("deterministic") is True and not cases:
-        bobs = math.prod(min(length(bob, "decisions"), 2**20) for bob in items(problem, "bob"))
-        live = sum(mass not in (0, "0") for mass in items(table(problem, "data"), "prior"))
-        maps = bobs ** min(live, 64)
-        steps += maps * N * min(S, 64) if maps <= limit("maps") else 0
-    return steps
+    return (N * S * (2 + columns + vectors) + pairs * (S + N * metric)) * (1 + len(cases))
 
 
 def shape(value: Any) -> tuple[int, int]:

@@ -12,10 +12,7 @@ as one observer with losses p(x) E(x,j), whose price is lam.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
 
 from bap_lp.model.display import clean, fraction
 from bap_lp.model.problem import Problem
@@ -40,27 +37,6 @@ class Part(NamedTuple):
     label: str
     value: Any
     notion: Notion
-
-
-@dataclass(frozen=True, eq=False)
-class MapTable:
-    """Deterministic mechanisms, a row each (the signal of every state), with float risks and the bounds on their error.
-
-    unit: relative error of any sum.
-    """
-
-    maps: Array
-    bob: Array
-    eve: Array
-    bob_error: float
-    eve_error: float
-    unit: float
-
-    @property
-    def signals(self) -> Array:
-        """How many signals each of them sends."""
-        ordered = np.sort(self.maps, axis=1)
-        return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
 
 
 class Notion:
@@ -159,7 +135,3 @@ class Notion:
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """How fast R_A falls as a number of the demand is relaxed, by the number's name; none by default."""
         return {}
-
-    def sieve(self, table: MapTable) -> Array:
-        """Which deterministic mechanisms may satisfy the demand: false only where it fails for certain."""
-        return np.ones(len(table.maps), dtype=bool)

@@ -19,12 +19,12 @@ import numpy as np
 
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.notions.base import MapTable, Notion, Part
+from bap_lp.notions.base import Notion, Part
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import rows_of
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.rational import EXACT, Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +129,3 @@ class SignalCone(Notion):
             rate = EXACT.zero + (w[own] * slope.dot(sent.q)[s[own]]).sum() if len(own) else EXACT.zero
             out[row.label] = out.get(row.label, EXACT.zero) + rate
         return out
-
-    def sieve(self, table: MapTable) -> Array:
-        keep: Array = np.ones(len(table.maps), dtype=bool)
-        g = floats(self.g)
-        slack = table.unit * np.abs(g).sum(axis=1)
-        for k, row in enumerate(g):
-            for s in range(int(table.maps.max(initial=0)) + 1):
-                keep &= (table.maps == s) @ row <= slack[k]
-        return keep

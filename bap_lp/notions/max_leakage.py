@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import MapTable
 from bap_lp.notions.reading import figure, told
 from bap_lp.notions.risk_limits import NumberLimit
 from bap_lp.program.bound import Dual, Sparse
@@ -55,7 +54,3 @@ class MaximalLeakage(NumberLimit):
 
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         return spread(dual, ("leak",), index, share)
-
-    def sieve(self, table: MapTable) -> Array:
-        """A deterministic channel leaks as much as it has signals."""
-        return table.signals <= self.outmost(table)

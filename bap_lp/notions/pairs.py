@@ -28,7 +28,7 @@ from flint import fmpq
 
 from bap_lp.limits import limit
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import MapTable, Notion
+from bap_lp.notions.base import Notion
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, common_denominator, number, objects, public
@@ -178,16 +178,6 @@ class PairNotion(Notion):
             0 * d if v is None else d * v / self.base for d, v in zip(self.distances.kinds, self.powers, strict=True)
         )
         return rates[self.distances.place[tuple(pairs.T)]]
-
-    def sieve(self, table: MapTable) -> Array:
-        """A deterministic channel is private if and only if neighbours are sent to the same signal."""
-        maps = table.maps
-        keep: Array = np.ones(len(maps), dtype=bool)
-        if self.distances is None:
-            keep = (maps == maps[:, :1]).all(axis=1)
-        for x, y in self.distances or ():
-            keep &= maps[:, x] == maps[:, y]
-        return keep
 
 
 def log_of(given: Conditions) -> float:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import MapTable, Notion, Part, limit
+from bap_lp.notions.base import Notion, Part, limit
 from bap_lp.notions.conditions import Conditions
 from bap_lp.notions.reading import figure, together, told
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT, Array
+from bap_lp.rational import EXACT
 
 
 class NumberLimit(Notion):
@@ -37,10 +37,6 @@ class NumberLimit(Notion):
 
     def parts(self) -> list[Part]:
         return [Part(self.name, self.limit, self)]
-
-    def outmost(self, table: MapTable) -> float:
-        """The limit moved by more than its rounding."""
-        return float(self.limit) + self.looser * table.unit * abs(float(self.limit))
 
 
 class EveFloor(NumberLimit):
@@ -66,9 +62,6 @@ class EveFloor(NumberLimit):
         s, g = np.indices((len(program.signals), len(program.arrays.groups))).reshape(2, -1)
         program.demand(self.name, rhs, terms=[("eve", 0 * s, s, g, EXACT.full(len(s), 1))])
 
-    def sieve(self, table: MapTable) -> Array:
-        return table.eve + table.eve_error >= self.outmost(table)
-
 
 class BobCap(NumberLimit):
     name = "max_bob_risk"
@@ -87,6 +80,3 @@ class BobCap(NumberLimit):
     def lower(self, program: Lowering) -> None:
         x, s = np.indices(program.costs.shape).reshape(2, -1)
         program.demand(self.name, EXACT.full(1, self.limit), (0 * x, x, s, program.costs.ravel()))
-
-    def sieve(self, table: MapTable) -> Array:
-        return table.bob - table.bob_error <= self.outmost(table)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tampering import limited
 
 from bap_lp import (
     Agent,
@@ -289,8 +288,7 @@ def test_a_float_search_beside_rare_states_ends_with_a_small_gap(seed: int) -> N
     masses = np.array([1.0, 1e-8, 1e-8, draw.random()])
     problem = Problem(masses / masses.sum(), table(draw, 4, 5, "ties"), table(draw, 4, 2, "ties"))
     for asked in ({}, {"max_leakage": 1.7}):
-        with limited("maps=1"):
-            found = solve(problem, 0.001, conditions={"deterministic": True, **asked})
+        found = solve(problem, 0.001, conditions={"deterministic": True, **asked})
         assert found.gap <= 1e-9 * float(problem.arrays.spread(0.001)) + math.ulp(found.value)
 
 

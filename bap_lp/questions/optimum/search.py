@@ -1,4 +1,4 @@
-"""Deterministic mechanisms: enumeration where they are few, otherwise branch and bound.
+"""Deterministic mechanisms by branch and bound.
 
 A node restricts the signals of single states. Its bound is the optimum of the program under conditions with these
 restrictions, exact for exact numbers; the part of a node without a feasible channel is proved empty by its slack
@@ -27,7 +27,6 @@ from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
-from bap_lp.proof.statement import best_deterministic, enumerable
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT, Array, lifted
 
@@ -51,18 +50,9 @@ def searched(
 
     Raises NothingFound if there is none, and SolverError if none was found in the nodes allowed.
     """
-    layout = asked.layout
-    arrays, signals = layout.arrays, layout.signals
-    if enumerable(arrays, layout.local):
-        found = best_deterministic(arrays, signals, layout.local, lam, bob_weight)
-        if found is None:
-            raise NothingFound(())
-        how = f"all {arrays.shape[1]}^{len(arrays.p)} deterministic mechanisms tried"
-        q = degenerate(found[1].tolist(), len(signals))
-        return replace(relaxed, rho=q, value=found[0], bound=found[0], how=how), []
     search = _Search(asked, lam, relaxed, bob_weight)
     search.suggest()
-    most = min(_NODES, max(_ENTRIES // (len(arrays.p) * len(signals)), _LEAST_NODES))
+    most = min(_NODES, max(_ENTRIES // search.program.cost.size, _LEAST_NODES))
     done = search.run(most, progress)
     if search.best is None:
         if not done:

@@ -108,7 +108,7 @@ def asked_conditions(options: Mapping[str, Any], texts: Sequence[str]) -> Asked:
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
             raise InputError("--condition", text, "must be KEY=VALUE, such as max_leakage=2")
-        known = bap_lp.Conditions.__dataclass_fields__
+        known = bap_lp.Conditions.names()
         if key not in known:
             near = get_close_matches(key, known, n=1, cutoff=0)
             raise InputError("--condition", key, gone(key) or f"is not a condition; did you mean {near[0]}?")
@@ -165,7 +165,7 @@ def named(loaded: ProblemFile, lam: str | None = None, asked: Asked | None = Non
             field = "--total-variation"
         elif name in ("conditions", "priors"):
             field = f"{loaded.source}: {error.field}"
-        elif name in bap_lp.Conditions.__dataclass_fields__:
+        elif name in bap_lp.Conditions.names():
             stated = asked.get(name) if asked else None
             inside = error.field.removeprefix(name)
             field = f"{loaded.source}: conditions.{error.field}" if stated is None else f"{stated[0]}{inside}"

@@ -170,7 +170,7 @@ def _demand(draw: random.Random, files: Files, bundles: list[Files]) -> None:
     """A condition of another bundle, or a hostile one, in the problem and mostly in the certificate too."""
     theirs = json.loads(draw.choice(bundles)[FILES[0]])
     theirs = draw.choice(theirs.get("scenarios") or theirs.get("tiers") or [theirs]).get("conditions", {})
-    name = draw.choice([*theirs, *Conditions.__dataclass_fields__])
+    name = draw.choice([*theirs, *Conditions.names()])
     value = theirs[name] if name in theirs and draw.random() < 0.5 else draw.choice(HOSTILE)
     problem, proof = (json.loads(files[place]) for place in (FILES[0], FILES[2]))
     several = problem.get("scenarios") or problem.get("tiers")

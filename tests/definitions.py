@@ -127,7 +127,8 @@ def private_pairs(c: Conditions, states: int) -> Iterator[tuple[int, int, F]]:
     near = None if c.neighbours is None else {frozenset(pair) for pair in c.neighbours}
     for x, y in product(range(states), repeat=2):
         d = 1 if c.metric is None else c.metric[x][y]
-        if c.private and x != y and d is not None and (near is None or frozenset((x, y)) in near):
+        asked = c.exp_epsilon is not None or c.epsilon is not None
+        if asked and x != y and d is not None and (near is None or frozenset((x, y)) in near):
             yield x, y, fraction(exp(c.epsilon * d) if c.exp_epsilon is None else c.exp_epsilon ** int(d))
 
 

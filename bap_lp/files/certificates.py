@@ -49,7 +49,7 @@ _LIST: dict[str, Any] = {"type": "array"}
 _TABLES: dict[str, Any] = {"replies": {}, "weights": {}}
 _CASE = {"type": "object", "properties": {"states": _LIST, "void": {}, **_TABLES}}
 _CASE["required"] = ["replies", "weights"]
-_CONDITIONS = {"type": "object", "properties": {name: {} for name in Conditions.__dataclass_fields__}}
+_CONDITIONS = {"type": "object"}
 _PROPERTIES: dict[str, Any] = {
     "kind": {"type": "string"},
     "numbers": {"type": "string"},

@@ -190,7 +190,7 @@ def _walk(value: Any, schema: Mapping[str, Any], field: str, defs: Mapping[str, 
                 raise InputError(field, None, "must not be empty")
             for k, item in enumerate(value):
                 _walk(item, items, f"{field}[{k}]", defs)
-    if kind == "object":
+    if kind == "object" and "properties" in schema:
         _walk_table(value, schema, field, defs)
 
 

@@ -48,15 +48,14 @@ class Notion:
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
     with_reports: ClassVar[bool] = True  # whether it can be asked where a Bob reports probabilities
     several: ClassVar[bool] = True  # whether scenarios and tiers can be asked for it
-    merges: bool = True  # whether states with equal losses may be merged
-    null_row: bool = True  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
+    merges: bool = False  # whether states with equal losses and `features` may be merged
+    null_row: bool = False  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        """Read the fields of this notion beyond their numbers."""
-        value = getattr(given, cls.name, None)
-        if value is not None:
-            object.__setattr__(given, cls.name, cls.stated(value))
+    def read(cls, given: dict[str, Any]) -> None:
+        """Read its fields among those that are set, in place; their numbers are read before."""
+        if cls.name in given:
+            given[cls.name] = cls.stated(given[cls.name])
 
     @classmethod
     def stated(cls, value: Any) -> Any:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.model.labels import gone, nearest
@@ -16,27 +14,10 @@ if TYPE_CHECKING:
     from bap_lp.notions.base import Notion
 
 
-def _known_names(kind: type[Any]) -> type[Any]:
-    """The class, which refuses an unknown keyword with the nearest known one."""
-    initialise, known = kind.__init__, [f.name for f in fields(kind)]
-
-    @wraps(initialise)
-    def refusing(self: Any, *args: Any, **given: Any) -> None:
-        for name in given:
-            if name not in known:
-                near = nearest(name, known)
-                rule = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-                raise InputError(name, None, gone(name) or f"is not a condition: {rule}")
-        initialise(self, *args, **given)
-
-    setattr(kind, "__init__", refusing)  # noqa: B010
-    return kind
-
-
-@_known_names
-@dataclass(frozen=True)
 class Conditions:
     """Conditions the mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
+
+    Each belongs to an entry of the table of conditions, which reads and states it; `register` adds one of your own.
 
     Args:
         min_eve_risk: R_E is at least this.
@@ -68,22 +49,14 @@ class Conditions:
     1/8 1/20
     """
 
-    min_eve_risk: Any = None
-    max_bob_risk: Any = None
-    exp_epsilon: Any = None
-    epsilon: Any = None
-    neighbours: Any = None
-    metric: Any = None
-    deterministic: bool = False
-    margin: Any = None
-    delta: Any = None
-    posterior_caps: Any = None
-    posterior_ratio: Any = None
-    signal_floor: Any = None
-    max_leakage: Any = None
-    max_information: Any = None
-    pufferfish: Any = None
-    independent_of: Any = None
+    def __init__(self, **given: Any) -> None:
+        wanted = {name: value for name, value in given.items() if value is not None and value is not False}
+        vars(self)["_given"] = _read(wanted) if given else {}
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Every field, in the order of the table."""
+        return tuple(_owners())
 
     @classmethod
     def from_plain(cls, given: Any, name: str = "conditions", states: Any = None) -> Conditions | None:
@@ -95,25 +68,24 @@ class Conditions:
         except InputError as error:
             raise InputError(f"{name}.{error.field}", error.value, error.rule) from None
 
-    def __post_init__(self) -> None:
-        for name, low in ((name, low) for kind in self._kinds() for name, low in kind.numbers.items()):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, read_number(getattr(self, name), name, low))
-        for kind in self._kinds():
-            kind.validate(self)
+    def __getattr__(self, name: str) -> Any:
+        """What is set in a field of the table, None if nothing is."""
+        given = vars(self).get("_given", {})
+        if name not in given and (name.startswith("_") or name not in _owners()):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return given.get(name)
 
-    def _kinds(self) -> Iterable[type[Notion]]:
-        """The notions that these fields may state; none if nothing is asked for."""
-        if all(getattr(self, f.name) is f.default for f in fields(self)):
-            return ()
-        from bap_lp.notions.table import TABLE  # twenty files that a problem without conditions does not need
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot assign to field {name!r}")
 
-        return TABLE.values()
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conditions) and self.given() == other.given()
 
-    @property
-    def private(self) -> bool:
-        """Whether differential privacy is asked for."""
-        return self.exp_epsilon is not None or self.epsilon is not None
+    def __hash__(self) -> int:
+        return hash(tuple(self.given().items()))
+
+    def __repr__(self) -> str:
+        return f"Conditions({', '.join(f'{name}={value!r}' for name, value in self.given().items())})"
 
     @property
     def empty(self) -> bool:
@@ -122,17 +94,15 @@ class Conditions:
     @property
     def exact(self) -> bool:
         """Whether every number is exact."""
-        return all(kind.is_exact(self) for kind in self._kinds())
+        return all(kind.is_exact(self) for kind in self.kinds().values())
 
     def given(self) -> dict[str, Any]:
         """The conditions that are set, by name."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: v for name, v in values.items() if v is not None and v is not False}
+        return dict(vars(self)["_given"])
 
     def kinds(self) -> dict[str, type[Notion]]:
-        """The notion that each condition that is set belongs to."""
-        owner = {name: kind for kind in reversed([*self._kinds()]) for name in kind.fields()}
-        return {name: owner[name] for name in self.given()}
+        """The entry of the table that each condition that is set belongs to."""
+        return {name: _owners()[name] for name in vars(self)["_given"]}
 
     def written(self) -> dict[str, Any]:
         """The [conditions] table of a file that says the same."""
@@ -152,6 +122,31 @@ class Conditions:
 
         found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)
+
+
+def _owners() -> dict[str, type[Notion]]:
+    """Every field with its entry of the table: twenty files that a problem without conditions does not need."""
+    from bap_lp.notions.table import TABLE
+
+    found = {name: kind for kind in reversed(TABLE.values()) for name in reversed(kind.fields())}
+    return dict(reversed(found.items()))  # of several, the first
+
+
+def _read(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields that are set, read by their entries of the table and in its order; refuses an unknown name."""
+    owners = _owners()
+    for name in given:
+        if name not in owners:
+            near = nearest(name, [*owners])
+            rule = f"did you mean {near}?" if near else f"there are {', '.join(owners)}"
+            raise InputError(name, None, gone(name) or f"is not a condition: {rule}")
+    out = {name: given[name] for name in owners if name in given}
+    kinds = dict.fromkeys(owners[name] for name in out)
+    for name, low in ((name, low) for kind in kinds for name, low in kind.numbers.items() if name in out):
+        out[name] = read_number(out[name], name, low)
+    for kind in kinds:
+        kind.read(out)
+    return out
 
 
 def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:

@@ -50,6 +50,7 @@ class SignalCone(Notion):
     meaning: tuple[ConeRow, ...]
     p: Array
     kind: ClassVar[type]  # of one demand
+    merges = True
 
     @classmethod
     def stated(cls, value: Any) -> Any:

@@ -17,12 +17,13 @@ from bap_lp.rational import InputError
 class Deterministic(Notion):
     name = "deterministic"
     convex = with_reports = several = False
-    merges = False
+    null_row = True
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if not isinstance(given.deterministic, bool):
-            raise InputError(cls.name, given.deterministic, "must be true or false")
+    def stated(cls, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InputError(cls.name, value, "must be true or false")
+        return value
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Deterministic | None:

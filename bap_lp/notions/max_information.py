@@ -92,6 +92,7 @@ class MaxInformation(Notion):
     tables: tuple[Array, ...]
     name = "max_information"
     with_reports = several = False
+    merges = null_row = True
 
     @classmethod
     def stated(cls, value: Any) -> tuple[InformationLimit, ...]:

@@ -42,7 +42,7 @@ _ENTRY = 400  # bytes that an entry of the rows takes in rationals, with its cop
 class Obeyed(Notion):
     """Signals prescribe decisions, and a row of every other one says what it would gain: sum_x gains q[x,s] <= 0."""
 
-    tuples = True
+    tuples = merges = null_row = True
     margin: Any
 
     def agents(self, arrays: Arrays) -> list[tuple[Array, Array]]:

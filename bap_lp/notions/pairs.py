@@ -180,9 +180,9 @@ class PairNotion(Notion):
         return rates[self.distances.place[tuple(pairs.T)]]
 
 
-def log_of(given: Conditions) -> float:
+def log_of(ratio: Any, epsilon: Any) -> float:
     """epsilon, or the logarithm of exp_epsilon."""
-    return float(given.epsilon) if given.epsilon is not None else _log(given.exp_epsilon)
+    return float(epsilon) if epsilon is not None else _log(ratio)
 
 
 def _log(value: Any) -> float:
@@ -194,7 +194,9 @@ def _log(value: Any) -> float:
 
 
 def ratio_of(given: Conditions) -> Any:
-    return RatioBound(given.exp_epsilon, given.epsilon).ratio
+    """K, or None if no privacy is asked for."""
+    asked = given.exp_epsilon is not None or given.epsilon is not None
+    return RatioBound(given.exp_epsilon, given.epsilon).ratio if asked else None
 
 
 def distances_of(given: Conditions, problem: Problem) -> PairDistances | None:

@@ -37,21 +37,25 @@ _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the pro
 
 class Privacy(PairNotion):
     name = "privacy"
-    numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0}
+    numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0, "delta": 0}
 
     @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if given.exp_epsilon is not None and given.epsilon is not None:
-            raise InputError("epsilon", given.epsilon, "must not be given together with exp_epsilon")
-        if given.private and log_of(given) > LARGEST_LOG:
-            raise InputError("epsilon", log_of(given), f"must be at most {LARGEST_LOG:.0f}")
-        for name, read in (("neighbours", read_pairs), ("metric", read_metric)):
-            if getattr(given, name) is not None:
-                if not given.private:
-                    raise InputError(name, None, "needs epsilon or exp_epsilon")
-                object.__setattr__(given, name, read(getattr(given, name)))
-        if given.neighbours is not None and given.metric is not None:
-            raise InputError("metric", None, "must not be given together with neighbours")
+    def read(cls, given: dict[str, Any]) -> None:
+        ratio, epsilon = given.get("exp_epsilon"), given.get("epsilon")
+        if ratio is not None and epsilon is not None:
+            raise InputError("epsilon", epsilon, "must not be given together with exp_epsilon")
+        for name in ("neighbours", "metric", "delta"):
+            if name in given and ratio is None and epsilon is None:
+                value = given[name] if name == "delta" else None
+                raise InputError(name, value, "needs epsilon or exp_epsilon")
+        if log_of(ratio, epsilon) > LARGEST_LOG:
+            raise InputError("epsilon", log_of(ratio, epsilon), f"must be at most {LARGEST_LOG:.0f}")
+        if "neighbours" in given:
+            given["neighbours"] = read_pairs(given["neighbours"])
+        if "metric" in given:
+            given["metric"] = read_metric(given["metric"])
+            if "neighbours" in given:
+                raise InputError("metric", None, "must not be given together with neighbours")
 
     @classmethod
     def written(cls, name: str, value: Any) -> Any:
@@ -66,26 +70,26 @@ class Privacy(PairNotion):
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
-        if not given.private:
+        if ratio_of(given) is None:
             return
         among = "two data sets that are neighbours" if given.neighbours is not None else "any two data sets"
         if given.metric is not None:
             among = "two data sets at distance one"
         slack = "" if given.delta is None else f", up to a probability of {figure(given.delta)}"
         rule = f"Each message is at most {factor(given)} times as likely for one of {among} as for the other{slack}"
-        yield f"{rule}: differential privacy with ε = {log_of(given):.3g}."
+        yield f"{rule}: differential privacy with ε = {log_of(given.exp_epsilon, given.epsilon):.3g}."
 
     @classmethod
     def is_exact(cls, given: Conditions) -> bool:
         """epsilon is not exact (unless 0), as its exponential is irrational; distances must be whole."""
-        if not RatioBound(given.exp_epsilon, given.epsilon).exact:
+        if not RatioBound(given.exp_epsilon, given.epsilon).exact or isinstance(given.delta, float):
             return False
         distances = [d for row in given.metric or () for d in row if d is not None]
         return all(isinstance(d, Fraction) and d.denominator == 1 for d in distances)
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> Privacy | None:
-        if not given.private or given.delta not in (None, 0):
+        if ratio_of(given) is None or given.delta not in (None, 0):
             return None
         out = cls(ratio_of(given), distances_of(given, problem))
         if out.distances is not None:
@@ -162,16 +166,10 @@ _MOST = 500_000  # pairs times signals
 
 class ApproximatePrivacy(PairNotion):
     name = "approximate_privacy"
-    numbers: ClassVar[dict[str, int]] = {"delta": 0}
 
     def __init__(self, base: Any, distances: PairDistances | None, delta: Any) -> None:
         super().__init__(base, distances)
         self.delta = delta
-
-    @classmethod
-    def validate(cls, given: Conditions) -> None:
-        if given.delta is not None and not given.private:
-            raise InputError("delta", given.delta, "needs epsilon or exp_epsilon")
 
     @classmethod
     def of(cls, given: Conditions, problem: Problem) -> ApproximatePrivacy | None:

@@ -23,6 +23,7 @@ class NumberLimit(Notion):
     """A limit on one number: one row and one weight, which is its shadow price."""
 
     looser: ClassVar[int] = 1
+    merges = null_row = True
 
     def __init__(self, most: Any) -> None:
         self.limit = most

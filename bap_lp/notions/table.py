@@ -12,6 +12,7 @@ from bap_lp.notions.privacy import ApproximatePrivacy, Privacy
 from bap_lp.notions.pufferfish import Pufferfish
 from bap_lp.notions.risk_limits import BobCap, EveFloor
 from bap_lp.notions.signal_floor import SignalFloor
+from bap_lp.rational import InputError
 
 _KINDS: tuple[type[Notion], ...] = (
     EveFloor,
@@ -30,3 +31,10 @@ _KINDS: tuple[type[Notion], ...] = (
     Deterministic,
 )
 TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}
+
+
+def register(kind: type[Notion]) -> None:
+    """Add a condition to the table, after all others; one of the same name is replaced unless it is the library's."""
+    if any(kind.name == own.name or {*kind.fields()} & {*own.fields()} for own in _KINDS):
+        raise InputError("name", kind.name, "is a condition of the library")
+    TABLE[kind.name] = kind

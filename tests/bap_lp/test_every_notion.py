@@ -94,7 +94,7 @@ def judge(problem: Problem, lam: F, conditions: Conditions, folder: Path) -> Non
 def judge_floats(problem: Problem, lam: F, conditions: Conditions) -> None:
     near = problem.as_float()
     if conditions.margin:  # whether one at the edge of what is possible holds depends on the last digit of a loss
-        conditions = replace(conditions, margin=conditions.margin * F(999, 1000))
+        conditions = Conditions(**conditions.given() | {"margin": conditions.margin * F(999, 1000)})
     exact, rough = solved(problem, lam, conditions), solved(near, float(lam), conditions)
     if rough is None:
         assert exact is None  # also a limit at the edge of what is possible

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp import Conditions
 from bap_lp.clock import check
 from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.program.bound import Rows
@@ -115,7 +116,7 @@ class _CellSearch:
         levels = tuple(tuple(range(n)) for n in task.program.levels)
         whole = StudyPart(study, np.arange(len(study.prior.types)), levels)
         limits = {name: value for name, value in given.items() if name in COUPLING}
-        asked = replace(whole.conditions(), **limits)
+        asked = Conditions(**whole.conditions().given() | limits)
         problem = whole.problem(task.lam, Prices(), task.exact)[0]
         problem = (problem if task.exact else problem.as_float()).exactly
         layout = LoweredProblem.of(problem, asked.demands(problem))

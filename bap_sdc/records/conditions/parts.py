@@ -198,7 +198,7 @@ class StudyPart:
         if caps:
             given["posterior_caps"] = [*given.get("posterior_caps", ()), *caps]
         pairs = self.pairs()
-        if pairs and not asked.types.private:  # the first ratio as neighbours, which need fewer rows
+        if pairs and not _private(asked.types):  # the first ratio as neighbours, which need fewer rows
             ratio = next(iter(pairs))
             given["exp_epsilon"], given["neighbours"] = ratio, pairs.pop(ratio)
         if pairs:
@@ -214,7 +214,7 @@ class StudyPart:
         there = [k for k, _, column, level, _ in asked.caps(study) if (types[:, column] == level).any()]
         for at, k in enumerate(there, len(asked.types.posterior_caps or ())):
             out[f"posterior_caps[{at}].at_most"] = f"cap[{k}].at_most"
-        ratios = {"exp_epsilon": None if asked.types.private else made.exp_epsilon}
+        ratios = {"exp_epsilon": None if _private(asked.types) else made.exp_epsilon}
         ratios |= {f"pufferfish[{at}]": one.exp_epsilon for at, one in enumerate(made.pufferfish or ())}
         for at in range(len(asked.types.pufferfish or ())):
             del ratios[f"pufferfish[{at}]"]
@@ -273,3 +273,8 @@ def _levels(study: Study, states: Array, every: bool) -> tuple[tuple[int, ...], 
         kept = np.flatnonzero(~replaced | every).tolist()
         out.append(tuple(kept))
     return tuple(out)
+
+
+def _private(types: Conditions) -> bool:
+    """Whether differential privacy is asked for between record types."""
+    return bool({"exp_epsilon", "epsilon"} & {*types.given()})

@@ -39,10 +39,6 @@ from bap_lp.questions.optimum.solving import solve
 from bap_lp.rational import Array, floats, public
 
 _CHANGE = "What would change the answer"
-_FORECAST = (
-    "Who reports probabilities has infinitely many reports, and another signal could always help. The bound counts all "
-    "signals and all reports: it comes from tangents to the loss on small parts of the reports."
-)
 _REPORTED = (
     "Who reports probabilities has infinitely many reports, and one report per signal is enough for the proof: Eve's "
     "least loss is at most that of any report."
@@ -141,10 +137,8 @@ def explanation(
     ]
     if priors is not None:
         chapters.append(("What may be wrong", _wrong(best)))
-    elif problem.reporting and not problem.forecasting:
+    elif problem.reporting:
         chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *learned(found), _REPORTED]))
-    elif problem.forecasting:
-        chapters.append(("What is proved", [*best.summary().splitlines()[-1:], _FORECAST]))
     else:
         chapters.append((_CHANGE, changes(best, progress)))
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
@@ -164,7 +158,7 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
             known = values_of(agent.knows, agent.knowledge)
             also = f" and already knows which of {counted(len(known), 'case')} holds" if known else ""
             if reports(agent):
-                what = "the data" if agent.secret is None else "a parameter" if agents is problem.bobs else "a secret"
+                what = "the data" if agent.secret is None else "a secret"
                 name, score = person(agent.name, start=True), {"log": "logarithmic", "brier": "Brier"}[agent.loss]
                 yield f"{name} reports probabilities of {what}{also}, and {want} ({score} loss)."
                 continue
@@ -296,8 +290,8 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
 def margins(best: Solution) -> Array | None:
     """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
     proof = best.certificate
-    reporting = best.problem.reporting or best.problem.forecasting
-    if not proof.conditions.empty or best.problem.misaligned or best.priors is not None or reporting:
+    other = best.problem.misaligned or best.problem.reporting or best.priors is not None
+    if other or not proof.conditions.empty:
         return None
     u = proof.u if best.exact else floats(proof.u)
     return public(best.problem.B - best.problem.E.dot(u.T))

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
@@ -44,7 +42,6 @@ _BRIEF = 9  # characters of a fraction next to a bar
 _SHARES = 8  # states of a posterior that are listed
 _DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
-_VALUES = 2  # of what a Bob reports up to which other lambdas take seconds
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
 News = Callable[..., None]  # words, (pieces, lam) or (iteration, bound, value)
@@ -161,8 +158,7 @@ def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Pa
 
 def _points(problem: Problem, progress: News) -> list[Risks]:
     """Proved points of the frontier, where probabilities are reported."""
-    slow = any(len(one.values) > _VALUES for one in problem.forecasters.values())
-    if slow or not (problem.reporting or problem.forecasting):
+    if not problem.reporting:
         return []
     try:
         return [one.risks for one in bracketed_path(problem, "1/20", progress=progress).points]
@@ -215,9 +211,8 @@ def _problem(problem: Problem) -> dict[str, Any]:
         own["views"] = None if known is None else [label(f"{one.name}, {z}") for z in known]
         own["reports"] = one.loss if reports(one) else None
         if reports(one):
-            law = isinstance(one.secret, np.ndarray)
-            named = one.decisions if law else dict.fromkeys(problem.states if one.secret is None else one.secret)
-            return own | {"decisions": _labels([*(named or ())]), "loss": None, "harm": None, "prior": None}
+            named = dict.fromkeys(problem.states if one.secret is None else one.secret)
+            return own | {"decisions": _labels([*named]), "loss": None, "harm": None, "prior": None}
         prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
         return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 

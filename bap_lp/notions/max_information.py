@@ -91,7 +91,7 @@ class MaxInformation(Notion):
     reporters: tuple[Reporter, ...]
     tables: tuple[Array, ...]
     name = "max_information"
-    with_reports = several = False
+    several = False
 
     @classmethod
     def stated(cls, value: Any) -> tuple[InformationLimit, ...]:

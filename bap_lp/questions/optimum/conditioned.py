@@ -43,7 +43,6 @@ from bap_lp.notions.obedience import Margin, Obedience
 from bap_lp.notions.table import TABLE
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair
-from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.lowering import lowered, signals_of
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, closed, reported
@@ -157,8 +156,6 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     """The shadow prices of every condition's numbers, by condition and label; none if the conditions are not convex."""
     certificate = solution.certificate
     problem = solution.problem.exactly
-    if problem.forecasting:
-        problem = ToldProblem.of(problem, certificate.splits).finite
     if certificate.reports:
         problem = problem.reported(certificate.reports)
     layout = release_statement(problem, EXACT.zero, certificate.conditions).layout

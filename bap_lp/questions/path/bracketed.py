@@ -202,7 +202,7 @@ def every_lambda(
 ) -> Path | BracketedPath:
     """The path by its pieces; by points where probabilities are reported, or priors are a set."""
     limited = conditions is not None and conditions.max_information is not None
-    if problem.reporting or problem.forecasting or limited or priors is not None:
+    if problem.reporting or limited or priors is not None:
         known = problem.as_float() if exact is False else problem
         return bracketed_path(known, conditions=conditions, progress=progress, priors=priors)
     return lambda_path(problem, exact, progress, conditions)

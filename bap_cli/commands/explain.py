@@ -9,8 +9,9 @@ state is randomised only between signals whose margins are equal.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,14 +19,14 @@ import typer
 
 from bap_cli import inputs
 from bap_cli.app import Condition
-from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
-from bap_cli.show import learned, own_beliefs
+from bap_cli.show import costs_in_words, learned, own_beliefs
 from bap_cli.terminal import console, told
+from bap_cli.terminal import short as brief
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.agents import values_of
 from bap_lp.model.calibration import extremes
-from bap_lp.model.display import clean, counted, listed, person, printable
+from bap_lp.model.display import clean, counted, decimal, equals, listed, person, printable
 from bap_lp.model.evaluated import Evaluation, certainty_in_words
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
@@ -34,8 +35,10 @@ from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PriorSet
+from bap_lp.questions.optimum.conditioned import condition_costs
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.uniqueness import is_unique
 from bap_lp.rational import Array, floats, public
 
 _CHANGE = "What would change the answer"
@@ -44,10 +47,23 @@ _REPORTED = (
     "least loss is at most that of any report."
 )
 _NAMED = 6  # states, signals and decisions that are named one by one
+_ENTRIES = 300  # states times decisions up to which uniqueness is decided
+
+News = Callable[..., None]
+short = partial(brief, longest=9)  # of a fraction that is still read in a sentence
 _COIN = (
     "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
     "which coin it is. Eve wants to know what the toss was. What helps Bob also helps Eve: Alice cannot tell him all."
 )
+
+
+def both(value: Number) -> str:
+    text = short(value)
+    return f"{text} ({decimal(value)})" if "/" in text else text
+
+
+def equal(name: str, value: Number) -> str:
+    return equals(name, value, both)
 
 
 def _asked(file: ProblemFile) -> tuple[object, ...]:
@@ -140,8 +156,20 @@ def explanation(
     elif problem.reporting:
         chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *learned(found), _REPORTED]))
     else:
-        chapters.append((_CHANGE, changes(best, progress)))
+        chapters.append((_CHANGE, _changes(best)))
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
+
+
+def _changes(best: Solution) -> Iterator[str]:
+    """The slope of R_A in lambda, -R_E; whether another mechanism is as good; what the conditions cost."""
+    yield f"A small change of lambda changes R_A by {both(-best.risks.eve)} times as much, at this mechanism."
+    small = len(best.problem.p) * best.problem.shape[1] <= _ENTRIES
+    if best.conditions is None and best.exact and not best.problem.misaligned and small:
+        alone = is_unique(best.problem, best.lam)
+        yield f"The optimal mechanism is {'' if alone else 'not '}unique."
+    if best.price_of_conditions is not None:
+        yield f"If all conditions were dropped, R_A would fall by {both(best.price_of_conditions)}."
+        yield from costs_in_words(condition_costs(best))
 
 
 def _question(best: Solution, choice: str) -> Iterator[str]:

@@ -35,7 +35,6 @@ from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.questions.optimum.conditioned import condition_costs
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.uniqueness import is_unique
@@ -169,7 +168,7 @@ def _changes(best: Solution) -> Iterator[str]:
         yield f"The optimal mechanism is {'' if alone else 'not '}unique."
     if best.price_of_conditions is not None:
         yield f"If all conditions were dropped, R_A would fall by {both(best.price_of_conditions)}."
-        yield from costs_in_words(condition_costs(best))
+        yield from costs_in_words(best.costs())
 
 
 def _question(best: Solution, choice: str) -> Iterator[str]:

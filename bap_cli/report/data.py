@@ -28,7 +28,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.questions.path.bracketed import bracketed_path
+from bap_lp.questions.path.frontier import edge_points
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import Array, InputError, public, text
@@ -101,7 +101,8 @@ def report_document(
     tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path or free
-    drawn = _points(problem, progress) if edge is None else [p.risks for p in edge.pieces]
+    curved = edge_points(problem) if problem.reporting else []
+    drawn = curved if edge is None else [p.risks for p in edge.pieces]
     ideal = None
     if problem.misaligned and free is not None:
         ideal = pair(free.pieces[0].risks.bob, free.pieces[-1].risks.eve)
@@ -156,16 +157,6 @@ def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Pa
         return None
 
 
-def _points(problem: Problem, progress: News) -> list[Risks]:
-    """Proved points of the frontier, where probabilities are reported."""
-    if not problem.reporting:
-        return []
-    try:
-        return [one.risks for one in bracketed_path(problem, "1/20", progress=progress).points]
-    except InputError:
-        return []
-
-
 def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
     if path is None:
         return (), False
@@ -179,14 +170,13 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import costs_in_words
-    from bap_lp.questions.optimum.conditioned import condition_costs
 
     if best.conditions is None:
         return None
     price: Any = best.price_of_conditions
     words = label(best.conditions.words())
     cost = None if price is None else float(price)
-    costs = [label(line) for line in costs_in_words(condition_costs(best))]
+    costs = [label(line) for line in costs_in_words(best.costs())]
     plain = [label(line) for line in conditions_for_people(best.problem, best.conditions)]
     price = None if price is None else both(price)
     return {"words": words, "plain": plain, "price": price, "cost": cost, "costs": costs}

@@ -30,12 +30,11 @@ from bap_lp.model.agents import (
     shares_of,
     values_of,
 )
-from bap_lp.model.beliefs import Belief, beliefs_of, shared
+from bap_lp.model.beliefs import Belief, beliefs_of
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
-from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
     Array,
     InputError,
@@ -423,17 +422,6 @@ class Problem(ReadOnly, Tabular):
 
         return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), theta)
 
-    def merged(self) -> MergedProblem:
-        """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
-
-        Averaging the rows of such states by their probabilities changes nobody's risk, so some optimum treats them
-        alike; `expand` gives every member the row of its class. Agents with beliefs of their own may use the
-        difference: then InputError is raised.
-        """
-        shared(self, "merged()")
-        index, count = merge_index(self.p, [self.B, self.E])
-        return MergedProblem(self, index, count)
-
     def _with(self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], theta: Theta | None) -> Problem:
         return Problem(p, bobs=bobs, eves=eves, states=self.states, title=self.title, theta=theta)
 
@@ -471,63 +459,3 @@ class Problem(ReadOnly, Tabular):
         rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
         table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
         return Grid(("data", "probability", *columns), table, len(self.p))
-
-
-class MergedProblem(Problem):
-    """A problem whose states are classes of another's; `index[x]` is the class of state x, or -1 where p(x) = 0.
-
-    Args:
-        origin: the problem with the single states.
-        index: the class of each state.
-        count: the number of classes.
-
-    >>> from bap_lp import Problem, solve
-    >>> twins = Problem(["1/4", "1/2", "1/4"], [[0, 1], [0, 1], [1, 0]], [[0, 2], [0, 2], [1, 0]])
-    >>> merged = twins.merged()
-    >>> type(merged).__name__, merged.shape, merged.index.tolist()
-    ('MergedProblem', (2, 2, 2), [0, 0, 1])
-    >>> merged.expand(solve(merged).mechanism).channel.shape
-    (3, 2)
-    """
-
-    def __init__(self, origin: Problem, index: Array, count: int) -> None:
-        members: list[list[int]] = [[] for _ in range(count)]
-        for x, k in enumerate(index.tolist()):
-            if k >= 0:
-                members[k].append(x)
-        first = first_members(index)
-        p = class_sums(origin.p, index, count)
-        theta = None
-        if origin.theta is not None:
-            weighted = class_sums(origin.theta.posterior * origin.p[:, None], index, count)
-            theta = Theta(origin.theta.labels, weighted / p[:, None])
-
-        def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [
-                replace(
-                    a,
-                    loss=a.loss[first],
-                    knows=None if a.knows is None else [a.knows[x] for x in first.tolist()],
-                    knowledge=None if a.knowledge is None else a.knowledge[first],
-                    harm=None,
-                    prior=None,
-                )
-                for a in group
-            ]
-
-        names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
-        names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
-        super().__init__(
-            p, bobs=reduced(origin.bobs), eves=reduced(origin.eves), states=names, title=origin.title, theta=theta
-        )
-        self.origin = origin
-        self.index = index
-        self.members = tuple(tuple(m) for m in members)
-        self._freeze()
-
-    def _tables(self) -> list[Array]:
-        return [*super()._tables(), self.index, *self.origin._tables()]
-
-    def expand(self, mechanism: Any) -> Any:
-        """The mechanism on the original states; rows of probability zero get the null row (they always get one)."""
-        return mechanism.expanded(self.index, self.p, self.origin.states)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array, by_rows, field_of, in_floats, is_exact
+
+if TYPE_CHECKING:
+    from bap_lp.questions.optimum.conditioned import ConditionCost
 
 _WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below which 2^-52 of a loss is seen
 
@@ -86,6 +90,23 @@ class Solution(Tabular):
     def price_of_conditions(self) -> Number | None:
         """What the conditions cost: value minus the optimum without them; None if there are none."""
         return None if self.unconstrained is None else self.value - self.unconstrained
+
+    def costs(self) -> tuple[ConditionCost, ...]:
+        """What each condition costs in R_A: entries with `name`, `cost` and `shadow_prices` (of its numbers, by label).
+
+        The cost of one of several conditions is what R_A would save without it, the others kept. It may be nothing,
+        because the others imply the condition.
+
+        >>> from bap_lp import Problem, solve
+        >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+        >>> cap = {"posterior_caps": [{"event": ["0"], "at_most": "9/10"}]}
+        >>> [found] = solve(coin, 0, conditions=cap).costs()
+        >>> print(found.name, found.cost, dict(found.shadow_prices))
+        posterior_caps 1/12 {'posterior_caps[0].at_most': Fraction(25, 27)}
+        """
+        from bap_lp.questions.optimum.conditioned import condition_costs  # which solves again
+
+        return condition_costs(self)
 
     @property
     def price_of_determinism(self) -> Number | None:

@@ -347,12 +347,9 @@ def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_agents_who_report_probabilities_are_refused() -> None:
-    for agents in (
-        {"eves": [Agent("log")], "bob_loss": [[0, 1], [1, 0]]},
-        {"bobs": [Agent("brier")], "eve_loss": [[0], [1]]},
-    ):
-        with pytest.raises(InputError, match="with tables of losses"):
-            solve(Problem(["1/2", "1/2"], **agents), 1, priors=PriorSet.total_variation("1/20"))  # type: ignore[arg-type]
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
+    with pytest.raises(InputError, match="with tables of losses"):
+        solve(problem, 1, priors=PriorSet.total_variation("1/20"))
 
 
 def test_many_vertices_are_added_on_demand() -> None:

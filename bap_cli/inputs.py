@@ -53,7 +53,7 @@ def load(name: str, sets: bool = False) -> ProblemFile:
     """
     found = _load(name)
     if found.priors is not None and not sets:
-        knowing = "bap solve, path, explain, evaluate, verify and release"
+        knowing = "bap solve, explain, evaluate, verify and release"
         rule = f"is a set of priors, which {knowing} know: leave it out for one prior"
         raise InputError(f"{found.source}: priors", None, rule)
     return found

@@ -19,7 +19,6 @@ from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import file_place, write_files
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.questions.path.bracketed import every_lambda
 from bap_lp.questions.path.pieces import lambda_path
 from bap_lp.rational import InputError
 
@@ -113,7 +112,7 @@ def write_plot(loaded: ProblemFile, lam: str | None, kind: str, out: Path) -> No
         if kind == "map":
             ax = plots.risk_utility_map(problem, price, conditions=conditions)
         elif kind == "path":
-            ax = plots.value_of_lambda(every_lambda(problem, None, progress, conditions, priors), price)
+            ax = plots.value_of_lambda(lambda_path(problem, None, progress, conditions), price)
         else:
             best = solve(problem, price, progress=progress, conditions=conditions, priors=priors)
             if kind == "channel":

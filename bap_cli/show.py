@@ -82,9 +82,6 @@ def show_solution(
         say(out, f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
         if both(solution.value).startswith("≈"):
             out.print("≈ stands for an exact fraction too long to read; --json gives it.")
-    elif solution.wide:
-        ends = f"{equals('R_A', solution.value)}, and no mechanism{among} goes below {float(solution.bound):.12g}"
-        say(out, f"Not proved optimal: the mechanism has {ends}.")
     else:
         gap = f"up to {float(solution.gap):.2g}"
         ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"

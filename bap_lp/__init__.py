@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bap_lp.model.evaluation import evaluate as evaluate
     from bap_lp.model.informed import informed as informed
     from bap_lp.model.mechanism import Mechanism as Mechanism
-    from bap_lp.model.problem import MergedProblem as MergedProblem
     from bap_lp.model.problem import Problem as Problem
     from bap_lp.model.risks import Risks as Risks
     from bap_lp.notions.conditions import Conditions as Conditions
@@ -44,14 +43,10 @@ if TYPE_CHECKING:
     from bap_lp.proof.checking import verify_tiers as verify_tiers
     from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy as to_cvxpy
     from bap_lp.questions.convex.quadratic import quadratic as quadratic
-    from bap_lp.questions.optimum.conditioned import condition_costs as condition_costs
     from bap_lp.questions.optimum.solution import Solution as Solution
     from bap_lp.questions.optimum.solving import solve as solve
-    from bap_lp.questions.path.bracketed import BracketedPath as BracketedPath
-    from bap_lp.questions.path.bracketed import bracketed_path as bracketed_path
     from bap_lp.questions.path.frontier import chooses as chooses
     from bap_lp.questions.path.frontier import corner as corner
-    from bap_lp.questions.path.frontier import excess as excess
     from bap_lp.questions.path.frontier import frontier as frontier
     from bap_lp.questions.path.frontier import sdc as sdc
     from bap_lp.questions.path.pieces import lambda_path as lambda_path
@@ -80,7 +75,7 @@ _MODULES = {
     "model.evaluation": "evaluate",
     "model.informed": "informed",
     "model.mechanism": "Mechanism",
-    "model.problem": "MergedProblem Problem",
+    "model.problem": "Problem",
     "model.risks": "Risks",
     "notions.conditions": "Conditions",
     "program.prior_set": "PriorSet",
@@ -89,11 +84,9 @@ _MODULES = {
     "proof.checking": "verify verify_robust verify_tiers",
     "questions.convex.cvxpy_bridge": "to_cvxpy",
     "questions.convex.quadratic": "quadratic",
-    "questions.optimum.conditioned": "condition_costs",
     "questions.optimum.solution": "Solution",
     "questions.optimum.solving": "solve",
-    "questions.path.bracketed": "BracketedPath bracketed_path",
-    "questions.path.frontier": "chooses corner excess frontier sdc",
+    "questions.path.frontier": "chooses corner frontier sdc",
     "questions.path.pieces": "lambda_path",
     "questions.robust": "rank_worst_case robust",
     "questions.sensitivity": "sensitivity",

@@ -26,11 +26,6 @@ sum_a m_a log(M / m_a) or M - sum_a m_a^2 / M with M = sum_a m_a. Logarithms are
 Over a set of priors the worst R_A counts; Bob does what the signal says and Eve knows the prior. Listed priors of the
 set are rows of `worst`, so the bound holds for the whole set. The largest R_A of the mechanism over the set is found by
 a search over Eve's replies: see `most_over`.
-A Bob with the loss "log" or "brier" wants theta, of law t(theta|x), and reports a distribution r. A simplex that holds
-all rows t(.|x) is split into simplices C ("splits"). With c(x,v) the least tangent at corner v, over the centres of all
-C with that corner, B(x,r) >= sum_v w_v c(x,v) for r = sum_v w_v v in C, as B is convex in r. So no mechanism goes below
-the bound of the finite problem whose Bob has the decisions v and the losses c; the value is the true R_A, rounded up.
-Logarithms are rounded to multiples of 2^-128 and c down to one of 2^-96.
 
 A certificate about "floats" takes every number of the problem as the nearest float, and each float as the fraction it
 is, with distributions scaled to sum to one. The limits of conditions are then looser by 2^-48 of their size. Its value
@@ -360,7 +355,7 @@ ENTRY = 200  # bytes of a fraction in a table
 class Game:
     """A problem in fractions. `read` takes a number as it is, or as the nearest float; the proof has `signals`."""
 
-    def __init__(self, document, read, signals, splits=(), reports=()):
+    def __init__(self, document, read, signals, reports=()):
         keyed(document, ["title", "data", "bob", "eve", "alice"], ["conditions", "priors"])
         data, roles = keyed(document["data"], ["labels", "prior"]), ("bob", "eve")
         need(type(document["title"]) is str, "title must be a text")
@@ -369,12 +364,10 @@ class Game:
         self.place = {label: x for x, label in enumerate(self.states)}
         self.given_lam = keyed(document["alice"], ["lambda"])["lambda"]
         self.lam, self.exact = number(self.given_lam, 0, MOST), not floating(*map(document.get, ("data", *roles)))
-        self.splits, self.added = [*splits], F(0)
         bobs, eves = ([self.agent(one, role) for one in listed(document[role], "no agent")] for role in roles)
-        need(not self.splits, "there are subdivisions without a Bob who reports probabilities")
         for group in (bobs, eves):
             labels([a.name for a in group])
-        self.bobs, self.eves, self.reporting = bobs, eves, any(a.law for a in bobs)
+        self.bobs, self.eves = bobs, eves
         self.sizes = [len(a.decisions) for a in bobs]
         columns, count = math.prod(self.sizes), sum(len(a.shares[0]) for a in eves if a.kind)
         need(columns <= signals and (len(bobs) == 1 or columns <= LIMITS["columns"]), "the proof has too few signals")
@@ -407,15 +400,12 @@ class Game:
     def agent(self, table, role):
         """A Bob or an Eve: losses, what Alice counts as harm, beliefs, and k(z|x) for each z that an Eve may know."""
         kind = table.get("loss") if type(table) is dict and type(table.get("loss")) is str else ""
-        told, eve = kind and role == "bob", role == "eve"
-        own = ["secret"] + ["decisions"] * told if kind else ["harm", "prior"]
+        eve, own = role == "eve", ["secret"] if kind else ["harm", "prior"]
+        need(kind in (("", "log", "brier") if eve else ("",)), "a loss must be a table, or log or brier for an Eve")
         keyed(table, ["name", "weight", "loss"] + ["decisions"] * (not kind), own + ["knows", "knowledge"] * eve)
-        need(kind in ("", "log", "brier"), "a loss must be a table, log or brier")
-        a = Record(name=table["name"], weight=self.read(number(table["weight"])), kind=kind, known=1, law=None)
+        a = Record(name=table["name"], weight=self.read(number(table["weight"])), kind=kind, known=1)
         a.loss, a.decisions = None, []
-        if told:
-            forecaster(self, a, table)
-        elif kind:
+        if kind:
             a.secret = worded(table.get("secret", self.states), self.N)
         else:
             a.loss = table_of(table["loss"], self.loss, self.N)
@@ -423,7 +413,7 @@ class Game:
         a.harm = table_of(table["harm"], self.loss, self.N, len(a.loss[0])) if "harm" in table else a.loss
         a.mass = scaled(distribution(table["prior"], self.N), self.read) if "prior" in table else self.p
         need(a.weight > 0 and not {"knows", "knowledge"} <= {*table}, "a weight, or what an Eve knows")
-        small = a.weight <= 1 or a.weight * (10**5 if kind and eve else max(map(max, a.harm))) <= MOST
+        small = a.weight <= 1 or a.weight * (10**5 if kind else max(map(max, a.harm))) <= MOST
         need(small, "a weight makes a loss larger than 1e300")
         known = worded(table.get("knows", [0] * self.N), self.N)
         places = {z: k for k, z in enumerate(dict.fromkeys(known))}
@@ -460,7 +450,7 @@ class Game:
 # ---- bundles: what a certificate proves of a mechanism
 
 PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", "splits", *PRIORS]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", *PRIORS]
 
 
 def kind_of(problem):
@@ -503,11 +493,11 @@ def proved(problem, mechanism, document, allow):
     floats, one, over = document["numbers"] == "floats", kind in ("release", "priors"), kind == "priors"
     need(over or not {*PRIORS} & {*document}, "there is no set of priors")
     need(all(document.get(key, True) for key in OPTIONAL), "what is empty is left out")
-    need(kind == "release" or not {"reports", "splits"} & {*document}, "agents need tables of losses")
+    need(kind == "release" or "reports" not in document, "agents need tables of losses")
     need(one or not any("priors" in part for part in parts), "a set of priors among several problems")
-    read, splits = rounded if floats else F, many(document.get("splits", []))
+    read = rounded if floats else F
     reports = [proof_table(v) for v in many(document.get("reports", []))]
-    games = [Game(part, read, shape[1], splits, reports) for part in parts]
+    games = [Game(part, read, shape[1], reports) for part in parts]
     conditions, asked, game = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts], [], games[0]
     supposed = conditions[0] if one else conditions if any(conditions) else {}
     need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
@@ -526,8 +516,6 @@ def proved(problem, mechanism, document, allow):
         asked = listed(problem["weights"], "weights", len(games))
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in asked])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
-    covered = game.aligned and not {"max_bob_risk", *ALONE} & {k for k, v in conditions[0].items() if v is not False}
-    need(covered or not game.reporting, "a condition is not possible with a Bob who reports probabilities")
     if one:
         release = Release(game, conditions[0], F(0) if over else lams[0])
         if over:
@@ -542,23 +530,23 @@ def proved(problem, mechanism, document, allow):
     cases = [case_of(part, *shape) for part in many(document.get("cases", []))]
     need(not cases or (one and program.pure), "cases need determinism")
 
-    plain = kind == "release" and release.free and not (game.reporting or game.scores)
+    plain = kind == "release" and release.free and not game.scores
     finer = plain and not {*mechanism["signals"]} <= {*names}  # signals may also name what the Eves decide
     meant = dict(zip(*game.tuples()[:2]) if finer else zip(names, range(len(names))))
     q, told, pooled = published(mechanism, game.states, meant)
     need(pooled == sent, "the mechanism is not the one that is proved")
     channel, attained = dense(shape, sent), True
-    found = program.value(channel) + (excess(game, channel) if game.reporting else 0)
+    found = program.value(channel)
     if over:  # the first listed prior attains the value, or the value is an upper end
         worst = game.free_program(release.S, lams[0], rows[0]).value(channel)
         attained = (rounded_up(worst) if floats else worst) == value
         found = worst if attained else value
         need(found >= worst, f"R_A is {shown(worst)} under a prior of the set, above {shown(value)}")
         most_over(game, priors, lams[0], channel, rows[0], found)
-    logs = one and any(a.kind == "log" and (a.law or lams[0] > 0) for a in game.bobs + game.eves)
+    logs = one and lams[0] > 0 and any(a.kind == "log" for a in game.eves)
     top = rounded_up(found) if floats or logs else found
     need(top == value, f"R_A is {shown(found)}, not {shown(value)}")
-    bound = program.bound(dual_of(document)) - game.added
+    bound = program.bound(dual_of(document))
     if cases and bound < found:
         bound = max(bound, by_cases(release, cases, found))
     if finer:
@@ -978,7 +966,7 @@ def covered(whole, boxes):
         todo += [([*region[:k], part, *region[k + 1 :]], near) for part in (region[k] & inside, region[k] & ~inside)]
 
 
-# ---- agents who report probabilities
+# ---- Eves who report probabilities
 
 
 class Informant:
@@ -1015,46 +1003,18 @@ class Informant:
 
     def risk(self, column):
         """Her least loss at a signal with these masses of the states, rounded down."""
-        return least_risk(self.kind, self.masses(column), lambda v: log_below(1 / v))
+        masses = self.masses(column)
+        M = sum(masses)
+        if self.kind == "brier" or not M:
+            return M - sum(m * m for m in masses) / M if M else M
+        spend(40 * len(masses))
+        return sum(m * log_below(M / m) for m in masses if m)
 
 
 def score(kind, report):
     """The losses of a report at every value, rounded up."""
     square = sum(v * v for v in report) if kind == "brier" else 0
     return [1 - 2 * v + square if kind == "brier" else -log_below(v) for v in report]
-
-
-def forecaster(game, a, table):
-    """A Bob who reports probabilities: the law of what he wants, and his finite losses on a subdivision."""
-    given, live = listed(table.get("secret", game.states), "secret", game.N), [x for x, p in enumerate(game.p) if p]
-    random = type(given[0]) is list
-    need(random == ("decisions" in table), "decisions name the columns of a secret that is random")
-    if random:
-        names = labels(table["decisions"], len(listed(given[0], "secret")))
-        rows = [scaled(distribution(row, len(names)), game.read) for row in given]
-    else:
-        given = worded(given, game.N)
-        names = [*dict.fromkeys(given[x] for x in live)]
-        spend(game.N * len(names))
-        rows = [[F(v == w) for w in names] for v in given]
-    kept = [k for k in range(len(names)) if any(rows[x][k] for x in live)]
-    a.values, rows = [names[k] for k in kept], [rows[x if p else live[0]] for x, p in enumerate(game.p)]
-    a.law = [[row[k] for k in kept] for row in rows]
-    need(game.splits, "there is no subdivision for a Bob who reports probabilities")
-    a.loss, a.decisions = tangent_losses(a, game.splits.pop(0))
-    game.added += a.weight * a.corners
-
-
-def excess(game, q):
-    """How much R_B of a channel, rounded up, is above what it is by the finite losses."""
-    rho, total = [[p * v for v in row] for p, row in zip(game.p, q)], F(0)
-    used = [s for s in range(len(q[0])) if any(row[s] for row in rho)]
-    spend(game.N * len(used) * sum(len(a.law[0]) if a.law else len(a.loss[0]) for a in game.bobs))
-    for a, s in product(game.bobs, used):
-        column = [(row[s], own) for row, own in zip(rho, a.law or a.loss) if row[s]]
-        sums = [sum(m * own[k] for m, own in column) for k in range(len(column[0][1]))]
-        total += a.weight * (least_risk(a.kind, sums, lambda v: -log_below(v)) if a.law else min(sums))
-    return total - sum(m * v for row, own in zip(rho, game.B) for m, v in zip(row, own) if m)
 
 
 def log_floor(q):
@@ -1078,66 +1038,6 @@ def log_floor(q):
 def log_below(q):
     """log q of a fraction, rounded down to a multiple of 2^-128."""
     return F(log_floor(q), 2**128)
-
-
-def least_risk(kind, masses, surprise):
-    """What an agent loses at best with these masses of the values; surprise(v) is -log v, rounded up or down."""
-    M = sum(masses)
-    if kind == "brier" or not M:
-        return M - sum(m * m for m in masses) / M if M else M
-    spend(40 * len(masses))
-    return sum(m * surprise(m / M) for m in masses if m)
-
-
-def simplices(corners, splits):
-    """The simplices of a subdivision in barycentric coordinates times 2^256, halved at the first longest edge."""
-    need(type(splits) is str and len(splits) <= 40_000, "a subdivision has too many steps")
-    todo, out = [([[(i == j) << 256 for j in range(corners)] for i in range(corners)], 0)], []
-    for step in splits:
-        need(todo and step in "s.", "a subdivision does not cover all reports once")
-        cell, depth = todo.pop()
-        if step == ".":
-            out.append([tuple(corner) for corner in cell])
-            continue
-        need(depth < 256 and corners > 1, "a subdivision halves a simplex too often")
-        far = lambda edge: sum((a - b) ** 2 for a, b in zip(cell[edge[0]], cell[edge[1]]))
-        i, j = max(combinations(range(corners), 2), key=far)
-        middle = [(a + b) // 2 for a, b in zip(cell[i], cell[j])]
-        todo += [([*cell[:cut], middle, *cell[cut + 1 :]], depth + 1) for cut in (i, j)]
-    need(not todo, "a subdivision does not cover all reports once")
-    return out
-
-
-def tangent_losses(bob, splits):
-    """c(x,v) plus the number of corners, which makes it positive, for every state and corner; names of the corners."""
-    rows, K = [*dict.fromkeys(map(tuple, bob.law))], len(bob.values)
-    start = rows if len(rows) <= K else [[F(i == j) for j in range(K)] for i in range(K)]
-    n = bob.corners = len(start)
-    spend(len(splits) * n * K * (1 + len(rows)))
-    cells = simplices(n, splits)
-    report = {corner: [sum(F(w, 2**256) * own[k] for w, own in zip(corner, start)) for k in range(K)]
-              for corner in dict.fromkeys(corner for cell in cells for corner in cell)}
-    least = {}
-    for cell in cells:
-        corners = [report[corner] for corner in cell]
-        m = [sum(column) / n for column in zip(*corners)]
-        logs = [1 + log_below(1 / v) if v and bob.kind == "log" else F(0) for v in m]
-        square = sum(v * v for v in m)
-        for t in rows:
-            constant = sum(a * b for a, b in zip(t, logs) if a)
-            for corner, v in zip(cell, corners):
-                if bob.kind == "log":
-                    found = constant - sum(a * b / c for a, b, c in zip(t, v, m) if a)
-                else:
-                    found = 1 - square + 2 * sum((c - a) * b for a, b, c in zip(t, v, m))
-                found = F(math.floor((found + n) * 2**96), 2**96)
-                least[t, corner] = min(found, least.get((t, corner), found))
-    losses = [[least[tuple(row), corner] for corner in report] for row in bob.law]
-    names = [f"report {k}" for k in range(len(report))]
-    for digits in (15, 12, 9, 6, 3):  # as many digits as tell a report from all others
-        words = [", ".join(f"{a} {float(v):.{digits}g}" for a, v in zip(bob.values, row)) for row in report.values()]
-        names = [word if count == 1 else old for word, old, count in zip(words, names, map(Counter(words).get, words))]
-    return losses, names
 
 
 # ---- sets of priors: the largest p.c over the set, for integers c
@@ -1269,7 +1169,7 @@ def over_priors(release, lam, table, document):
     """The set of priors, and its listed priors as worst rows of the program of the conditions."""
     game, program = release.game, release.program
     need(not (release.tuples or program.pure) and texts(document.get("priors")) == texts(table), "other priors")
-    need(not game.scores and not game.reporting, "a set of priors needs agents with tables of losses")
+    need(not game.scores, "a set of priors needs agents with tables of losses")
     need("max_information" not in program.rows, "information over a set of priors")
     priors = Priors(table, game)
     release.exact = release.exact and priors.exact
@@ -1821,7 +1721,7 @@ def weigh(documents):
             lists = [(name, item) for name, item in node.items() if type(item) in (dict, list) or name == "over"]
             todo += [(name if key != "levels" else key, item, depth + 1) for name, item in lists]
         elif type(node) is list:
-            todo += [("law" if key == "secret" and type(item) is list else key, item, depth + 1) for item in node]
+            todo += [(key, item, depth + 1) for item in node]
         elif key not in LABELS:
             found = re.fullmatch(r"\s*[-+]?[0-9]+(?:/([0-9]+))?\s*", node) if type(node) is str else None
             below = found and (found[1] or (key == "over" and node))

@@ -182,7 +182,7 @@ def _over_priors(problem: Problem) -> Iterator[Any]:
 
 
 def _reports() -> Iterator[Any]:
-    """Agents who report probabilities, and limits on information."""
+    """Eves who report probabilities, and limits on information."""
     prior, guess = ["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]]
     eves = [Agent("log", secret=["a", "b", "a"], name="a"), Agent("brier", knows=["u", "v", "v"], name="b", weight=2)]
     for group in (eves[:1], eves[1:], eves):
@@ -194,12 +194,6 @@ def _reports() -> Iterator[Any]:
     plain = Problem(prior, guess, [[0, 1], [2, 0], [1, 1]])
     yield solve(plain, "1/3", conditions={"max_information": [{"secret": ["a", "b", "a"], "at_most": "1/4"}]})
     yield solve(told, "1/9", conditions={"max_information": [{"eve": "a", "at_most": "1/2"}]})
-    for kind in ("log", "brier"):
-        for secret in (["y", "n", "y"], [["1/2", "1/2"], [1, 0], ["1/4", "3/4"]]):
-            bob = Agent(kind, secret=secret)
-            yield solve(Problem(prior, bobs=[bob], eve_loss=[[0, 1], [2, 0], [1, 1]]), "1/3")
-        both = Problem(prior, bobs=[Agent(kind, secret=["y", "n", "y"]), Agent(guess, name="g")], eves=eves[:1])
-        yield solve(both, "1/9")
 
 
 def _restate(draw: random.Random, files: Files) -> None:
@@ -258,7 +252,7 @@ def truth(bundle: Bundle) -> str:
     exact, weights = bundle.certificate.exact, [Fraction(w) for w in bundle.weights or [1]]
     best = optimum(bundle, (Path(bundle.path) / FILES[0]).read_bytes())
     least, stated, gap = (Fraction(v) for v in (best.value, bundle.certificate.value, bundle.certificate.gap))
-    reports = any(p.reporting or p.forecasting for p in problems)
+    reports = any(p.reporting for p in problems)
     size = 1 if reports else sum(
         float(p.B.max()) + float(lam) * float(p.E.max()) for p, lam in zip(problems, lams, strict=True)
     )  # fmt: skip

@@ -9,8 +9,9 @@ state is randomised only between signals whose margins are equal.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,14 +19,14 @@ import typer
 
 from bap_cli import inputs
 from bap_cli.app import Condition
-from bap_cli.commands.what_if import News, both, changes, equal, short
 from bap_cli.progress import Progress
-from bap_cli.show import learned, own_beliefs
+from bap_cli.show import costs_in_words, learned, own_beliefs
 from bap_cli.terminal import console, told
+from bap_cli.terminal import short as brief
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.agents import values_of
 from bap_lp.model.calibration import extremes
-from bap_lp.model.display import clean, counted, listed, person, printable
+from bap_lp.model.display import clean, counted, decimal, equals, listed, person, printable
 from bap_lp.model.evaluated import Evaluation, certainty_in_words
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
@@ -36,22 +37,32 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.uniqueness import is_unique
 from bap_lp.rational import Array, floats, public
 
 _CHANGE = "What would change the answer"
-_FORECAST = (
-    "Who reports probabilities has infinitely many reports, and another signal could always help. The bound counts all "
-    "signals and all reports: it comes from tangents to the loss on small parts of the reports."
-)
 _REPORTED = (
     "Who reports probabilities has infinitely many reports, and one report per signal is enough for the proof: Eve's "
     "least loss is at most that of any report."
 )
 _NAMED = 6  # states, signals and decisions that are named one by one
+_ENTRIES = 300  # states times decisions up to which uniqueness is decided
+
+News = Callable[..., None]
+short = partial(brief, longest=9)  # of a fraction that is still read in a sentence
 _COIN = (
     "The smallest example first. A coin is fair, or it always shows tails; Alice has seen one toss. Bob wants to know "
     "which coin it is. Eve wants to know what the toss was. What helps Bob also helps Eve: Alice cannot tell him all."
 )
+
+
+def both(value: Number) -> str:
+    text = short(value)
+    return f"{text} ({decimal(value)})" if "/" in text else text
+
+
+def equal(name: str, value: Number) -> str:
+    return equals(name, value, both)
 
 
 def _asked(file: ProblemFile) -> tuple[object, ...]:
@@ -141,13 +152,23 @@ def explanation(
     ]
     if priors is not None:
         chapters.append(("What may be wrong", _wrong(best)))
-    elif problem.reporting and not problem.forecasting:
+    elif problem.reporting:
         chapters.append(("What is proved", [*best.summary().splitlines()[2:3], *learned(found), _REPORTED]))
-    elif problem.forecasting:
-        chapters.append(("What is proved", [*best.summary().splitlines()[-1:], _FORECAST]))
     else:
-        chapters.append((_CHANGE, changes(best, progress)))
+        chapters.append((_CHANGE, _changes(best)))
     return [Chapter(title, tuple(lines)) for title, lines in chapters]
+
+
+def _changes(best: Solution) -> Iterator[str]:
+    """The slope of R_A in lambda, -R_E; whether another mechanism is as good; what the conditions cost."""
+    yield f"A small change of lambda changes R_A by {both(-best.risks.eve)} times as much, at this mechanism."
+    small = len(best.problem.p) * best.problem.shape[1] <= _ENTRIES
+    if best.conditions is None and best.exact and not best.problem.misaligned and small:
+        alone = is_unique(best.problem, best.lam)
+        yield f"The optimal mechanism is {'' if alone else 'not '}unique."
+    if best.price_of_conditions is not None:
+        yield f"If all conditions were dropped, R_A would fall by {both(best.price_of_conditions)}."
+        yield from costs_in_words(best.costs())
 
 
 def _question(best: Solution, choice: str) -> Iterator[str]:
@@ -164,7 +185,7 @@ def _question(best: Solution, choice: str) -> Iterator[str]:
             known = values_of(agent.knows, agent.knowledge)
             also = f" and already knows which of {counted(len(known), 'case')} holds" if known else ""
             if reports(agent):
-                what = "the data" if agent.secret is None else "a parameter" if agents is problem.bobs else "a secret"
+                what = "the data" if agent.secret is None else "a secret"
                 name, score = person(agent.name, start=True), {"log": "logarithmic", "brier": "Brier"}[agent.loss]
                 yield f"{name} reports probabilities of {what}{also}, and {want} ({score} loss)."
                 continue
@@ -296,8 +317,8 @@ def _indifferent(best: Solution, found: Evaluation) -> Iterator[str]:
 def margins(best: Solution) -> Array | None:
     """m(x,i) = B(x,i) - u_i.E(x,.), row per state; None where conditions or beliefs add prices of their own."""
     proof = best.certificate
-    reporting = best.problem.reporting or best.problem.forecasting
-    if not proof.conditions.empty or best.problem.misaligned or best.priors is not None or reporting:
+    other = best.problem.misaligned or best.problem.reporting or best.priors is not None
+    if other or not proof.conditions.empty:
         return None
     u = proof.u if best.exact else floats(proof.u)
     return public(best.problem.B - best.problem.E.dot(u.T))

@@ -18,10 +18,9 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import counted, equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
-from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
-from bap_lp.questions.path.pieces import Path
+from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
@@ -41,54 +40,13 @@ def path(file: File, use_floats: Floats = False, as_json: Json = False, conditio
 
         path_command(FilePath(file), as_json=as_json)
         return
-    loaded = inputs.asking(inputs.load(file, sets=True), given)
+    loaded = inputs.asking(inputs.load(file), given)
     with inputs.named(loaded, asked=given), Progress("every lambda") as progress:
-        found = every_lambda(loaded.problem, False if use_floats else None, progress, loaded.conditions, loaded.priors)
-    if isinstance(found, BracketedPath):
-        _bracketed(loaded, found, as_json)
-    elif as_json:
+        found = lambda_path(loaded.problem, False if use_floats else None, progress, loaded.conditions)
+    if as_json:
         outputs.print_json(path_document(found.problem, found, loaded.conditions))
     else:
         show_path(loaded, found)
-
-
-def _bracketed(loaded: ProblemFile, found: BracketedPath, as_json: bool) -> None:
-    """Certified points, where probabilities are reported or priors are a set."""
-    if as_json:
-        outputs.print_json(bracketed_document(found))
-        return
-    out = console()
-    heading(out, found.problem, found.problem.exact)
-    out.print()
-    step = max(1, -(-len(found.points) // _ROWS))
-    shown = [*found.points[:-1:step], found.points[-1]]
-    rows = [[f"{float(v):.6g}" for v in (one.lam, one.risks.bob, one.risks.eve, one.value)] for one in shown]
-    show_table(out, ("lambda", "R_B", "R_E", "R_A"), rows, range(4))
-    out.print()
-    if loaded.priors is None:
-        say(out, "Where probabilities are reported the mechanism may change with every lambda, so points are shown.")
-    else:
-        say(out, f"Even if {loaded.priors.words()}: R_A is the least worst one, with the risks at the worst shares.")
-    gap = max(float(one.gap) for one in found.points)
-    say(
-        out,
-        f"Every R_A here is proved up to {gap:.2g}; between two of these lambdas it is known up to {found.width:.2g}.",
-    )
-
-
-def bracketed_document(path: BracketedPath) -> dict[str, Any]:
-    """What `bap path --json` prints where probabilities are reported, or priors are a set."""
-    points = [
-        {
-            "lambda": text(one.lam),
-            "value": text(one.value),
-            "bound": text(one.bound),
-            "risks": {"bob": text(one.risks.bob), "eve": text(one.risks.eve)},
-            "mechanism": mechanism_document(one.mechanism),
-        }
-        for one in path.points
-    ]
-    return {"points": points, "width": path.width}
 
 
 def path_document(problem: Problem, path: Path, conditions: Conditions | None = None) -> dict[str, Any]:

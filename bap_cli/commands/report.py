@@ -52,5 +52,5 @@ def plot(
 
         plot_study(file, lam, kind, out)
     else:
-        pictures.write_plot(inputs.load(file, sets=kind in ("path", "channel")), lam, kind, out)
+        pictures.write_plot(inputs.load(file, sets=kind == "channel"), lam, kind, out)
     say(console(), f"Wrote {clean(str(out), 500)}.")

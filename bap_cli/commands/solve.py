@@ -71,7 +71,7 @@ def solve(
             loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit, priors=priors
         )
         evaluation = bap_lp.evaluate(loaded.problem, solution.mechanism)
-        costs = () if wanted is None else bap_lp.condition_costs(solution)
+        costs = () if wanted is None else solution.costs()
         comparison = None if as_json or priors is not None else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:

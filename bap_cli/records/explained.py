@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_cli.commands.explain import Chapter, show_chapters
-from bap_cli.commands.what_if import equal, short
+from bap_cli.commands.explain import Chapter, equal, short, show_chapters
 from bap_cli.progress import Progress
 from bap_cli.records.opening import Opened, called, opened
 from bap_cli.terminal import console

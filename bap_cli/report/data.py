@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
@@ -30,7 +28,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.questions.path.bracketed import bracketed_path
+from bap_lp.questions.path.frontier import edge_points
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import Array, InputError, public, text
@@ -44,7 +42,6 @@ _BRIEF = 9  # characters of a fraction next to a bar
 _SHARES = 8  # states of a posterior that are listed
 _DETAILS = 2_000_000  # characters of JSON for mechanisms
 _PIECES = 1000
-_VALUES = 2  # of what a Bob reports up to which other lambdas take seconds
 _JOINER = "\N{ZERO WIDTH JOINER}"
 
 News = Callable[..., None]  # words, (pieces, lam) or (iteration, bound, value)
@@ -104,7 +101,8 @@ def report_document(
     tie = None if calibrated is None else text(calibrated)
     full, null = (pair(*map(public, both)) for both in extremes(problem))
     edge = path or free
-    drawn = _points(problem, progress) if edge is None else [p.risks for p in edge.pieces]
+    curved = edge_points(problem) if problem.reporting else []
+    drawn = curved if edge is None else [p.risks for p in edge.pieces]
     ideal = None
     if problem.misaligned and free is not None:
         ideal = pair(free.pieces[0].risks.bob, free.pieces[-1].risks.eve)
@@ -159,17 +157,6 @@ def _path(problem: Problem, conditions: Conditions | None, progress: News) -> Pa
         return None
 
 
-def _points(problem: Problem, progress: News) -> list[Risks]:
-    """Proved points of the frontier, where probabilities are reported."""
-    slow = any(len(one.values) > _VALUES for one in problem.forecasters.values())
-    if slow or not (problem.reporting or problem.forecasting):
-        return []
-    try:
-        return [one.risks for one in bracketed_path(problem, "1/20", progress=progress).points]
-    except InputError:
-        return []
-
-
 def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
     if path is None:
         return (), False
@@ -183,14 +170,13 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
     from bap_cli.show import costs_in_words
-    from bap_lp.questions.optimum.conditioned import condition_costs
 
     if best.conditions is None:
         return None
     price: Any = best.price_of_conditions
     words = label(best.conditions.words())
     cost = None if price is None else float(price)
-    costs = [label(line) for line in costs_in_words(condition_costs(best))]
+    costs = [label(line) for line in costs_in_words(best.costs())]
     plain = [label(line) for line in conditions_for_people(best.problem, best.conditions)]
     price = None if price is None else both(price)
     return {"words": words, "plain": plain, "price": price, "cost": cost, "costs": costs}
@@ -215,9 +201,8 @@ def _problem(problem: Problem) -> dict[str, Any]:
         own["views"] = None if known is None else [label(f"{one.name}, {z}") for z in known]
         own["reports"] = one.loss if reports(one) else None
         if reports(one):
-            law = isinstance(one.secret, np.ndarray)
-            named = one.decisions if law else dict.fromkeys(problem.states if one.secret is None else one.secret)
-            return own | {"decisions": _labels([*(named or ())]), "loss": None, "harm": None, "prior": None}
+            named = dict.fromkeys(problem.states if one.secret is None else one.secret)
+            return own | {"decisions": _labels([*named]), "loss": None, "harm": None, "prior": None}
         prior = None if one.prior is None else [fraction(v) for v in public(one.prior[:_ROWS]).tolist()]
         return own | {"loss": table(one.loss), "harm": table(one.harm), "prior": prior}
 

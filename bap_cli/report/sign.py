@@ -95,7 +95,7 @@ def _same(a: Array, b: Array) -> bool:
 
 def _agent_extremes(problem: Problem) -> tuple[list[Any], list[Any]]:
     """Every agent's own unweighted risk under the full and under the null release, Bobs first."""
-    if problem.misaligned or problem.reporting or problem.forecasting:
+    if problem.misaligned or problem.reporting:
         rows = len(problem.p)
         out = []
         for to in (list(range(rows)), [0] * rows):

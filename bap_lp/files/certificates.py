@@ -12,8 +12,6 @@ reports         where probabilities are reported: a table for every Eve who does
                 one row per signal, one column per value of her secret, in the order of their first appearance
 cases           under determinism, for every part of the mechanisms: states ([x, signals] where state x may send only
                 some of the signals), void (true if the multipliers prove that the part is empty), replies and weights
-splits          for every Bob who reports probabilities the subdivision of his reports (`program.forecasts`): s for a
-                simplex that is split, whose halves follow, and . for one that is whole
 priors          in a proof over a set of priors: the set, as in a problem file
 listed          then: priors of the set, a row each, the worst one of the channel first
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
@@ -31,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, text_of
+from bap_lp.arguments import checked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
 from bap_lp.files.problems import conditions_from, priors_from
@@ -62,13 +60,12 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "reports": _LIST,
     "conflict": {},
-    "splits": {"type": "array", "items": {"type": "string"}},
     "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     "listed": {},
     "witness": {},
     **_TABLES,
 }
-_LEFT_OUT = ("weights_of_tiers", "conditions", "cases", "reports", "splits", "witness")
+_LEFT_OUT = ("weights_of_tiers", "conditions", "cases", "reports", "witness")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": _PROPERTIES,
@@ -153,7 +150,6 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             document["kind"],
             shares,
             reports=tuple(read_proof_table(v, f"reports[{k}]", 2) for k, v in enumerate(document.get("reports", []))),
-            splits=tuple(text_of("splits", part) for part in document.get("splits", ())),
             priors=priors_from(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
@@ -222,7 +218,6 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
         out[name] = None if table is None else proof_table(table)
     out |= _dual_document(certificate.dual)
     out["reports"] = [proof_table(table) for table in certificate.reports] or None
-    out["splits"] = list(certificate.splits) or None
     out["cases"] = [_case_document(case) for case in certificate.cases] or None
     return {key: value for key, value in out.items() if value is not None}
 

@@ -204,8 +204,8 @@ def _walk_table(table: dict[str, Any], schema: Mapping[str, Any], field: str, de
             other = "" if field else other_kind(table, known)
             near = None if other else nearest(key, list(known))
             other = f"; did you mean {near}?" if near else other
-            rule = gone(key) or f"is not a known key: {place} may have {', '.join(known)}{other}"
-            raise InputError(prefix + name, None, rule)
+            rule = f"is not a known key: {place} may have {', '.join(known)}{other}"
+            raise InputError(prefix + name, None, gone(key) or gone(f"{field.partition('[')[0]}.{key}") or rule)
     for key in schema.get("required", ()):
         if key not in table:
             raise InputError(prefix + key, None, "is missing" + ("" if field else other_kind(table, known)))

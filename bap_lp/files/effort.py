@@ -110,8 +110,8 @@ def _written(documents: Iterable[Any]) -> tuple[int, set[str]]:
                 found.add(common)
                 sizes.setdefault(f"{key} over", []).append(len(common) // 2)
             todo.extend((name, item) for name, item in node.items() if isinstance(item, (dict, list)))
-        elif isinstance(node, list):  # a secret may be random: then its rows are laws
-            todo.extend(("law" if key == "secret" and isinstance(item, list) else key, item) for item in node)
+        elif isinstance(node, list):
+            todo.extend((key, item) for item in node)
         elif key not in _LABELS:
             number = _NUMBER.fullmatch(node) if isinstance(node, str) else None
             below = number[1] if number is not None else None

@@ -212,7 +212,7 @@ def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict
             "weight": text(a.weight),
             "decisions": None if a.decisions is None else list(a.decisions),
             "loss": a.loss if reports(a) else table(a.loss),
-            "secret": list(a.secret) if isinstance(a.secret, tuple) else None if a.secret is None else table(a.secret),
+            "secret": None if a.secret is None else list(a.secret),
             "harm": None if a.harm is None else table(a.harm),
             "prior": None if a.prior is None else [text(v) for v in a.prior.tolist()],
             "knows": None if a.knows is None else list(a.knows),
@@ -301,9 +301,7 @@ def canonical_problem(document: Any, source: str) -> ProblemFile:
         for k, agent in enumerate((*document["bob"], *document["eve"])):
             normal([agent["prior"]] if "prior" in agent else [], f"prior of agent {k}")
             normal(agent.get("knowledge", []), f"knowledge of agent {k}")
-            normal([row for row in agent.get("secret", []) if isinstance(row, list)], f"secret of agent {k}")
-            random = any(isinstance(row, list) for row in agent.get("secret", []))
-            if (isinstance(agent["loss"], list) or random) and "decisions" not in agent:
+            if isinstance(agent["loss"], list) and "decisions" not in agent:
                 raise InputError(f"decisions of agent {k}", None, "must be given in a bundle")
         normal_conditions(document.get("conditions", {}))
         normal(document.get("priors", {}).get("vertices", []), "a row of priors.vertices")

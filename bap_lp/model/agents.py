@@ -24,7 +24,7 @@ import numpy as np
 
 from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
-from bap_lp.model.labels import joined, joints, labels, probability, state_labels, weight_of
+from bap_lp.model.labels import BY_GRID, joined, joints, labels, probability, state_labels, weight_of
 from bap_lp.model.reports import SCORES, reports
 from bap_lp.rational import EXACT, Array, Field, InputError, array, floats, is_exact
 
@@ -39,8 +39,8 @@ class Agent:
     """One Bob or one Eve: a loss table (row per state, or per theta for a Bob of a model; column per decision).
 
     Args:
-        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3". An
-            agent who reports probabilities has the loss "log" or "brier" instead.
+        loss: the table that the agent minimises, row by row; numbers, fractions, or strings such as "1/3". An Eve
+            who reports probabilities has the loss "log" or "brier" instead.
         decisions: a name for every column; by default their numbers.
         name: what results call the agent; needed if there are several.
         weight: what R_B or R_E counts of the agent's risk.
@@ -48,9 +48,8 @@ class Agent:
         knowledge: the same as k(z|x), a row per state, if what she knows is random.
         harm: what Alice counts instead of the loss, a table of the same shape. See `beliefs`.
         prior: what the agent believes about the states, instead of p(x).
-        secret: what an agent with the loss "log" or "brier" wants, a label per state (per theta for a Bob of a model);
-            by default the state itself, or theta. The agent reports probabilities of its values. What a Bob wants may
-            also be random: then a row of probabilities per state, and `decisions` names the columns. See `reports`.
+        secret: what an Eve with the loss "log" or "brier" wants, a label per state; by default the state itself. She
+            reports probabilities of its values. See `reports`.
 
     Raises:
         InputError: when a `Problem` is built with an agent whose tables do not fit it.
@@ -86,10 +85,11 @@ def read_agents(
     for k, agent in enumerate([Agent(loss, decisions)] if agents is None else several(f"{role}s", agents, Agent)):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
         if isinstance(agent.loss, str):
-            out.append(_read_reporter(agent, role, k, field, rows, per))
+            out.append(_read_reporter(agent, role, k, field, rows))
             continue
         if agent.secret is not None:
-            raise InputError(f"{role}s[{k}].secret", None, f'needs the loss "{SCORES[0]}" or "{SCORES[1]}"')
+            rule = f'needs the loss "{SCORES[0]}" or "{SCORES[1]}"' if role == "eve" else "is for an Eve"
+            raise InputError(f"{role}s[{k}].secret", None, rule)
         table = array(agent.loss, field, 2)
         if len(table) != rows:
             raise InputError(field, None, f"has {len(table)} rows, must have {rows}, one per {per}")
@@ -125,35 +125,22 @@ def _name_of(agent: Agent, role: str, k: int) -> str:
     return agent.name or role.capitalize() + (str(k + 1) if k else "")
 
 
-def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int, per: str) -> Agent:
+def _read_reporter(agent: Agent, role: str, k: int, field: str, rows: int) -> Agent:
+    if role == "bob" and agent.loss in SCORES:
+        raise InputError(field, agent.loss, f"must be a table: {BY_GRID}")
     if agent.loss not in SCORES:
-        raise InputError(field, agent.loss, 'must be a table, "log" or "brier"')
-    random = role == "bob" and _is_table(agent.secret)
-    for name in ("decisions", "harm", "prior") + (("knows", "knowledge") if role == "bob" else ()):
-        if getattr(agent, name) is not None and not (random and name == "decisions"):
-            raise InputError(f"{role}s[{k}].{name}", None, "is not for an agent who reports probabilities")
-    knows, knowledge = knowledge_of(agent.knows, agent.knowledge, f"{role}s[{k}]", rows)
-    weight = weight_of(agent.weight, f"{role}s[{k}].weight")
+        raise InputError(field, agent.loss, 'must be a table, "log" or "brier"' if role == "eve" else "must be a table")
+    where = f"eves[{k}]"
+    for name in ("decisions", "harm", "prior"):
+        if getattr(agent, name) is not None:
+            raise InputError(f"{where}.{name}", None, "is not for an Eve who reports probabilities")
+    knows, knowledge = knowledge_of(agent.knows, agent.knowledge, where, rows)
+    weight = weight_of(agent.weight, f"{where}.weight")
     if weight > 10**295:
-        raise InputError(f"{role}s[{k}].weight", weight, "must be at most 1e295")
-    where, secret, decisions = f"{role}s[{k}].secret", agent.secret, None
-    if random:
-        table = array(secret, where, 2)
-        if len(table) != rows:
-            raise InputError(where, None, f"has {len(table)} rows, must have {rows}, one per {per}")
-        secret = np.array([probability(row, f"{where}[{x}]") for x, row in enumerate(table)])
-        decisions = labels(agent.decisions, f"{role}s[{k}].decisions", table.shape[1])
-    elif secret is not None:
-        secret = state_labels(secret, where, rows, per)
-    read = {"name": _name_of(agent, role, k), "weight": weight, "secret": secret, "decisions": decisions}
+        raise InputError(f"{where}.weight", weight, "must be at most 1e295")
+    secret = None if agent.secret is None else state_labels(agent.secret, f"{where}.secret", rows)
+    read = {"name": _name_of(agent, role, k), "weight": weight, "secret": secret}
     return replace(agent, **read, knows=knows, knowledge=knowledge)
-
-
-def _is_table(secret: Any) -> bool:
-    """Whether what an agent wants is given by a distribution per state."""
-    if isinstance(secret, np.ndarray):
-        return secret.ndim == 2
-    return isinstance(secret, (list, tuple)) and len(secret) > 0 and isinstance(secret[0], (list, tuple, np.ndarray))
 
 
 def knowledge_of(knows: Any, knowledge: Any, field: str, rows: int) -> tuple[tuple[str, ...] | None, Array | None]:
@@ -210,13 +197,11 @@ def changed_agent(agent: Agent, change: Callable[[Array], Array]) -> Agent:
     own = (None if part is None else change(part) for part in (agent.harm, agent.prior, agent.knowledge))
     harm, prior, knowledge = own
     loss = agent.loss if reports(agent) else change(agent.loss)
-    secret = change(agent.secret) if isinstance(agent.secret, np.ndarray) else agent.secret
-    return replace(agent, loss=loss, harm=harm, prior=prior, knowledge=knowledge, secret=secret)
+    return replace(agent, loss=loss, harm=harm, prior=prior, knowledge=knowledge)
 
 
 def agent_numbers(agent: Agent) -> list[Any]:
-    law = agent.secret if isinstance(agent.secret, np.ndarray) else None
-    own = (None if reports(agent) else agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge, law)
+    own = (None if reports(agent) else agent.loss, agent.weight, agent.harm, agent.prior, agent.knowledge)
     return [part for part in own if part is not None]
 
 

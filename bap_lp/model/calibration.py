@@ -14,14 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from bap_lp.arguments import checked
 from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, UNIT, InputError, number, public, stated
 
@@ -46,13 +43,13 @@ def calibrate(problem: Problem) -> Number:
     1/3
     """
     (bob_full, eve_full), (bob_null, eve_null) = extremes(problem)
-    if problem.reporting or problem.forecasting:
+    if problem.reporting:
         rounding = EXACT.zero if problem.exact else EXACT.number(4 * (len(problem.p) + 6) * UNIT * float(eve_null))
         if abs(eve_null - eve_full) <= rounding:
             raise InputError("lam", "calibrated", "is undefined: Eve does no better with the data than without")
-        told = {a.loss for a in (*problem.bobs, *problem.eves) if reports(a)}
+        logs = any(one.kind == "log" for one in problem.reporters.values())
         # with logarithms the tie is irrational: the nearest float is taken
-        return stated((bob_null - bob_full) / (eve_null - eve_full), problem.exact and "log" not in told)
+        return stated((bob_null - bob_full) / (eve_null - eve_full), problem.exact and not logs)
     terms = 2 * (len(problem.p) + len(problem.eve_groups) + 4)  # doubled: the bound itself is a float
     if problem.misaligned:
         same = not problem.exact and abs(eve_null - eve_full) <= terms * UNIT * (eve_null + eve_full)
@@ -85,16 +82,8 @@ def _reported_extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, An
             share = 1 if problem.eve_shares is None else problem.eve_shares[:, [k]]
             losses = p * share * counted_loss(problem.eves[n])
             full, null = full + losses.min(axis=1).sum(), null + losses.sum(axis=0).min()
-    bobs = [EXACT.zero, EXACT.zero]
-    for k, bob in enumerate(problem.bobs):
-        if k in problem.forecasters:
-            one, each = problem.forecasters[k], p * EXACT.array(np.eye(len(p)))
-            ends = [one.risk_ends(each)[0], one.risk_ends(p)[0]]
-        else:
-            losses = p * counted_loss(bob)
-            ends = [losses.min(axis=1).sum(), losses.sum(axis=0).min()]
-        bobs = [a + b for a, b in zip(bobs, ends, strict=True)]
-    return (bobs[0], full), (bobs[1], null)
+    losses = p * problem.B
+    return (losses.min(axis=1).sum(), full), (losses.sum(axis=0).min(), null)
 
 
 def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -107,7 +96,7 @@ def extremes(problem: Problem) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
             counted = [losses.sum() for _, losses, _ in replies(problem, q, problem.p[:, None] * q)]
             ends.append((sum(counted[:bobs], zero), sum(counted[bobs:], zero)))
         return ends[0], ends[1]
-    if problem.reporting or problem.forecasting:
+    if problem.reporting:
         return _reported_extremes(problem.exactly)
     return problem.arrays.extremes()
 
@@ -120,10 +109,7 @@ def lam_of(problem: Problem, lam: Any) -> Any:
         value = number(lam, "lam")
     if value < 0:
         raise InputError("lam", value, "must not be negative")
-    losses = problem.E if problem.forecasting and not problem.reporting else None
-    if losses is None and not problem.reporting:
-        losses = problem.arrays.rounded.E
-    largest = _LONGEST if losses is None else max(float(losses.max()), 1.0)
+    largest = _LONGEST if problem.reporting else max(float(problem.arrays.rounded.E.max()), 1.0)
     if value > 1 and public(value) > 1e300 / largest:  # losses are at most 1e300
         raise InputError("lam", value, "times Eve's largest loss must be at most 1e300")
     return value

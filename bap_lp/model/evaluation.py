@@ -25,7 +25,6 @@ from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
 from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.reports import Forecaster, Reporter, reports
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
@@ -59,8 +58,7 @@ def risks(problem: Problem, mechanism: Mechanism) -> Risks:
     rho, _ = joint(problem, mechanism)
     if problem.misaligned:
         return _own_risks(problem, mechanism, rho)[0]
-    plain = not (problem.reporting or problem.forecasting)
-    return joint_risks(problem.arrays, rho) if plain else _shared_risks(problem, rho)[0]
+    return _shared_risks(problem, rho)[0] if problem.reporting else joint_risks(problem.arrays, rho)
 
 
 def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[Array | None]]:
@@ -70,26 +68,23 @@ def _shared_risks(problem: Problem, rho: Array) -> tuple[Risks, list[Any], list[
     Who reports probabilities has no decisions. A log risk is a float within the error that is stated.
     """
     field_, bobs = field_of(rho), len(problem.bobs)
-    told = [None if reports(bob) else signal_losses(rho, bob.loss) for bob in problem.bobs]
-    tables = [*told, *_heard(problem, rho)]
+    tables = [*(signal_losses(rho, bob.loss) for bob in problem.bobs), *_heard(problem, rho)]
     weights = [bob.weight for bob in problem.bobs] + [problem.eves[n].weight for n, _ in problem.eve_views]
     own = [
         field_.zero if t is None else field_.number(weight) * tree_sum(t.min(axis=1))
         for t, weight in zip(tables, weights, strict=True)
     ]
     found = Risks.summed(sum(own[:bobs]), sum(own[bobs:]), len(rho))
-    if not (problem.reporting or problem.forecasting):
+    if not problem.reporting:
         return found, own, tables
-    risk, error = [found.bob, found.eve], [found.bob_error, found.eve_error]
-    exactly, whole = problem.exactly, EXACT.array(rho)
-    ends = {k: (one.kind, one.risk_ends(whole)) for k, one in exactly.forecasters.items()}
-    ends |= {bobs + k: (one.kind, one.risk_ends(whole)) for k, one in exactly.reporters.items()}
-    for k, (kind, (low, high)) in ends.items():
-        own[k] = low if is_exact(rho) and kind == "brier" else float((low + high) / 2)
-        risk[k >= bobs] = risk[k >= bobs] + public(own[k])
-        if isinstance(own[k], float):
-            error[k >= bobs] += _log_error(low, high, EXACT.number(weights[k]), rho)
-    return Risks(risk[0], risk[1], error[0], error[1]), own, tables
+    eve, error, whole = found.eve, found.eve_error, EXACT.array(rho)
+    for k, one in problem.exactly.reporters.items():
+        low, high = one.risk_ends(whole)
+        risk = low if is_exact(rho) and one.kind == "brier" else float((low + high) / 2)
+        own[bobs + k], eve = risk, eve + public(risk)
+        if isinstance(risk, float):
+            error += _log_error(low, high, EXACT.number(weights[bobs + k]), rho)
+    return replace(found, eve=eve, eve_error=error), own, tables
 
 
 def _log_error(low: Any, high: Any, weight: Any, rho: Array) -> float:
@@ -111,16 +106,11 @@ def is_bob_invariant(problem: Problem, mechanism: Mechanism) -> bool:
 def _bob_invariant(problem: Problem, rho: Array, played: Sequence[Array]) -> bool:
     """played: what the agents decide at the signals, if they act on beliefs of their own. Floats may be off by _LISTED.
 
-    Who reports probabilities reports what he believes, so all states that send a signal must have one law. A Bob with
-    harm of his own must do what he would with the data: his best decision there, with ties broken for Alice.
+    A Bob with harm of his own must do what he would with the data: his best decision there, with ties broken for Alice.
     """
     exact = is_exact(rho)
     for k, bob in enumerate(problem.bobs):
-        if k in problem.forecasters:
-            law = field_of(rho).array(problem.forecasters[k].law)
-            alike = (law[np.flatnonzero(column)] for column in (rho != 0).T if column.any())
-            good = all((rows.max(axis=0) - rows.min(axis=0) <= (0 if exact else _LISTED)).all() for rows in alike)
-        elif played:
+        if played:
             own = problem.exactly.bobs[k]
             harm = own.loss if own.harm is None else own.harm
             best = own.loss == own.loss.min(axis=1)[:, None]
@@ -216,14 +206,12 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
 
 
 def _information(problem: Problem, rho: Array) -> dict[str, tuple[float, float]]:
-    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every agent with the log loss, in nats, and its error; a Bob knows no Z."""
-    whole, exactly = EXACT.array(rho), problem.exactly
+    """I(A;S|Z) = H(A|Z) - H(A|S,Z) of every Eve with the log loss, in nats, and its error."""
+    whole = EXACT.array(rho)
     before = whole.sum(axis=1)[:, None]
-    found: list[tuple[Agent, Reporter | Forecaster]] = []
-    found += [(problem.bobs[k], one) for k, one in exactly.forecasters.items()]
-    found += [(problem.eves[problem.eve_views[k][0]], one) for k, one in exactly.reporters.items()]
     out: dict[str, tuple[float, float]] = {}
-    for agent, one in found:
+    for k, one in problem.exactly.reporters.items():
+        agent = problem.eves[problem.eve_views[k][0]]
         if one.kind == "log":
             (low, high), (left, most) = one.risk_ends(before), one.risk_ends(whole)
             weight = EXACT.number(agent.weight)
@@ -274,13 +262,8 @@ def _signals(
         theta = None
         if problem.theta is not None:
             theta = _named_shares(problem.theta.labels, posterior.dot(field_of(rho).array(problem.theta.posterior)))
-        told = []
-        for k, (bob, own) in enumerate(zip(problem.bobs, decisions[s][:bobs], strict=True)):
-            report = None
-            if k in problem.forecasters:
-                one = problem.forecasters[k]
-                report = _named_shares(one.values, field_of(posterior).array(one.law.T).dot(posterior))
-            told.append(AgentDecisions(bob.name, "bob", own if report is None else (_words(report),), report=report))
+        pairs = zip(problem.bobs, decisions[s][:bobs], strict=True)
+        told = [AgentDecisions(bob.name, "bob", own) for bob, own in pairs]
         for k, ((n, z), own) in enumerate(zip(problem.eve_views, decisions[s][bobs:], strict=True)):
             seen = rho[:, s] if z is None else rho[:, s] * _share(problem, k, rho)
             reporter, total, report = problem.reporters.get(k), seen.sum(), None

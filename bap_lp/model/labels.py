@@ -113,7 +113,12 @@ def joints(groups: Sequence[Sequence[str]], by: str = ", ") -> list[str]:
     return [by.join(choice) for choice in product(*parts)]
 
 
-_INSTEAD = {"max_signals": "deterministic = true makes the signal a function of the data"}
+BY_GRID = "a Bob who reports probabilities decides among a grid of reports, by their Brier losses"
+_INSTEAD = {
+    "max_signals": "deterministic = true makes the signal a function of the data",
+    "splits": BY_GRID,
+    "bob.secret": BY_GRID,
+}
 
 
 def gone(name: str) -> str:

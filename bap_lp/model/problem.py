@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,14 +30,12 @@ from bap_lp.model.agents import (
     shares_of,
     values_of,
 )
-from bap_lp.model.beliefs import Belief, beliefs_of, shared
+from bap_lp.model.beliefs import Belief, beliefs_of
 from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
 from bap_lp.model.labels import joints, labels, probability, quoted
-from bap_lp.model.reports import Forecaster, Reporter, reports
+from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
-from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import (
-    EXACT,
     Array,
     InputError,
     ReadOnly,
@@ -51,7 +48,6 @@ from bap_lp.rational import (
     objects,
     public,
     same_kind,
-    text,
 )
 
 
@@ -133,29 +129,19 @@ class Problem(ReadOnly, Tabular):
             (n, z) for n, a in enumerate(self.eves) for z in values_of(a.knows, a.knowledge) or (None,)
         )
         self.eve_shares = None if all(z is None for _, z in self.eve_views) else np.hstack(shares)
-        self.reporting, self.forecasting = any(map(reports, self.eves)), any(map(reports, self.bobs))
-        if not self.forecasting:
-            _ = self.B  # which refuses too many joint decisions, before they get names
+        self.reporting = any(map(reports, self.eves))
+        _ = self.B  # which refuses too many joint decisions, before they get names
         self.bob_decisions = tuple(joints([a.decisions or () for a in self.bobs]))
         if not self.reporting:
             _ = self.E, self.eve_groups, self.eve_decisions
-        if (self.reporting or self.forecasting) and self.misaligned:
-            role = "eves" if self.reporting else "bobs"
-            raise InputError(role, None, "must not report probabilities if an agent has harm or a prior of his own")
+        if self.reporting and self.misaligned:
+            raise InputError("eves", None, "must not report probabilities if an agent has harm or a prior of his own")
         self._freeze()
 
     @cached_property
     def B(self) -> Array:
         """What Bob loses, weighted, a column per decision of all Bobs together."""
-        if self.forecasting:
-            name = next(a.name for a in self.bobs if reports(a))
-            raise InputError("problem", None, f"needs Bobs with tables of losses here: {name} reports probabilities")
         return product_loss(self.bobs)
-
-    @cached_property
-    def forecasters(self) -> dict[int, Forecaster]:
-        """The Bobs who report probabilities, by their number."""
-        return {k: Forecaster.of(a, self.states, self.p) for k, a in enumerate(self.bobs) if reports(a)}
 
     @cached_property
     def E(self) -> Array:
@@ -246,7 +232,7 @@ class Problem(ReadOnly, Tabular):
                 tuple(a.decisions or ()),
                 a.weight,
                 a.knows,
-                None if isinstance(a.secret, np.ndarray) else a.secret,
+                a.secret,
                 a.loss if reports(a) else "",
                 *(own is None for own in (a.harm, a.prior, a.knowledge)),
             )
@@ -319,9 +305,8 @@ class Problem(ReadOnly, Tabular):
             raise InputError("likelihood", None, f"has {len(channel)} rows, must have {len(prior)}, one per theta")
         channel = np.array([probability(row, f"likelihood[{k}]") for k, row in enumerate(channel)])
         models = read_agents(bobs, bob_loss, bob_decisions, "bob", len(prior), "theta")
-        laws = [_law_of(a, names) if reports(a) else a.loss for a in models]
-        harms = [law if a.harm is None else a.harm for a, law in zip(models, laws, strict=True)]
-        prior, channel, *tables = same_kind(prior, channel, *laws, *harms)
+        harms = [a.loss if a.harm is None else a.harm for a in models]
+        prior, channel, *tables = same_kind(prior, channel, *(a.loss for a in models), *harms)
         joint = prior[:, None] * channel  # theta, x
         p = joint.sum(axis=0)
         # a state of probability zero has no posterior: its rows are zero and never used
@@ -331,9 +316,7 @@ class Problem(ReadOnly, Tabular):
         return cls(
             prior=p,
             bobs=[
-                _forecasting(a, loss, p, names)
-                if reports(a)
-                else replace(a, loss=loss, harm=None if a.harm is None else harm)
+                replace(a, loss=loss, harm=None if a.harm is None else harm)
                 for a, loss, harm in zip(models, losses, harms, strict=True)
             ],
             eve_loss=eve_loss,
@@ -348,11 +331,6 @@ class Problem(ReadOnly, Tabular):
     def arrays(self) -> Arrays:
         """The numbers that computations work on."""
         return Arrays(self.p, self.B, self.E, self.eve_groups, self.eve_shares)
-
-    @cached_property
-    def without_bob(self) -> Arrays:
-        """The same, of a Bob who loses nothing."""
-        return Arrays(self.p, field_of(self.p).zeros((len(self.p), 1)), self.E, self.eve_groups, self.eve_shares)
 
     @cached_property
     def beliefs(self) -> tuple[Belief, ...]:
@@ -383,8 +361,7 @@ class Problem(ReadOnly, Tabular):
     @property
     def shape(self) -> tuple[int, int, int]:
         """(N, b, e): states, Bob's decisions, Eve's decisions (of all Eves together), or values that they report."""
-        told = self.forecasters if self.forecasting else {}
-        bobs = prod(len(told[k].values) if k in told else a.loss.shape[1] for k, a in enumerate(self.bobs))
+        bobs = self.B.shape[1]
         if self.reporting and self.report_tables is None:
             views = enumerate(self.eve_views)
             own = [len(self.reporters[k].values if k in self.reporters else self.eves[n].loss.T) for k, (n, _) in views]
@@ -438,23 +415,12 @@ class Problem(ReadOnly, Tabular):
             return exact if (total == 1).all() else exact / total
 
         def agents(group: tuple[Agent, ...]) -> list[Agent]:
-            laws = [{name: scaled(getattr(a, name)) for name in ("prior", "knowledge", "secret")} for a in group]
+            laws = [{name: scaled(getattr(a, name)) for name in ("prior", "knowledge")} for a in group]
             weights = [read(np.array([a.weight]))[0] for a in group]
             pairs = zip(group, weights, laws, strict=True)
             return [replace(changed_agent(a, read), weight=weight, **law) for a, weight, law in pairs]
 
         return self._with(scaled(self.p), agents(self.bobs), agents(self.eves), theta)
-
-    def merged(self) -> MergedProblem:
-        """Merge states with identical loss rows and drop those of probability zero: nobody can use the difference.
-
-        Averaging the rows of such states by their probabilities changes nobody's risk, so some optimum treats them
-        alike; `expand` gives every member the row of its class. Agents with beliefs of their own may use the
-        difference: then InputError is raised.
-        """
-        shared(self, "merged()")
-        index, count = merge_index(self.p, [self.B, self.E])
-        return MergedProblem(self, index, count)
 
     def _with(self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], theta: Theta | None) -> Problem:
         return Problem(p, bobs=bobs, eves=eves, states=self.states, title=self.title, theta=theta)
@@ -472,9 +438,7 @@ class Problem(ReadOnly, Tabular):
             values = values_of(agent.knows, agent.knowledge)
             knows = "" if values is None else f" She already knows which of {counted(len(values), 'case')} holds."
             if reports(agent):
-                random = isinstance(agent.secret, np.ndarray)
-                wanted = agent.secret.shape[1] if random else len(set(agent.secret or ()))
-                what = "the data" if agent.secret is None else counted(wanted, "value")
+                what = "the data" if agent.secret is None else counted(len(set(agent.secret)), "value")
                 score = {"log": "logarithmic", "brier": "Brier"}[agent.loss]
                 lines.append(f"{clean(agent.name)} reports probabilities of {what}, with the {score} loss.{knows}")
                 continue
@@ -489,93 +453,9 @@ class Problem(ReadOnly, Tabular):
         agents = (*self.bobs, *self.eves)
         columns = [f"{a.name}: {d}" for a in agents for d in (("secret",) if reports(a) else a.decisions or ())]
         losses = [
-            [[v] for v in _secrets(a, self.states)[:most]] if reports(a) else public(a.loss[:most]).tolist()
+            [[v] for v in (a.secret or self.states)[:most]] if reports(a) else public(a.loss[:most]).tolist()
             for a in agents
         ]
         rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
         table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
         return Grid(("data", "probability", *columns), table, len(self.p))
-
-
-def _law_of(agent: Agent, thetas: Sequence[str]) -> Array:
-    """The law of what a Bob of a model wants given theta, a row per theta."""
-    if isinstance(agent.secret, np.ndarray):
-        return agent.secret
-    given = agent.secret or thetas
-    values = dict.fromkeys(given)
-    return EXACT.list(EXACT.number(int(a == b)) for a in given for b in values).reshape(len(given), -1)
-
-
-def _forecasting(agent: Agent, law: Array, p: Array, thetas: Sequence[str]) -> Agent:
-    """A Bob of a model as one of the data, with the law of what he wants given the data."""
-    law[p == 0] = law[np.flatnonzero(p != 0)[0]]  # a state of probability zero has no posterior
-    values = agent.decisions if isinstance(agent.secret, np.ndarray) else [*dict.fromkeys(agent.secret or thetas)]
-    return replace(agent, secret=law, decisions=values)
-
-
-def _secrets(agent: Agent, states: Sequence[str]) -> list[str]:
-    """What an agent wants in every state, in words."""
-    if not isinstance(agent.secret, np.ndarray):
-        return list(agent.secret or states)
-    names = agent.decisions or ()
-    return [", ".join(f"{a} {text(v)}" for a, v in zip(names, row, strict=True) if v) for row in agent.secret]
-
-
-class MergedProblem(Problem):
-    """A problem whose states are classes of another's; `index[x]` is the class of state x, or -1 where p(x) = 0.
-
-    Args:
-        origin: the problem with the single states.
-        index: the class of each state.
-        count: the number of classes.
-
-    >>> from bap_lp import Problem, solve
-    >>> twins = Problem(["1/4", "1/2", "1/4"], [[0, 1], [0, 1], [1, 0]], [[0, 2], [0, 2], [1, 0]])
-    >>> merged = twins.merged()
-    >>> type(merged).__name__, merged.shape, merged.index.tolist()
-    ('MergedProblem', (2, 2, 2), [0, 0, 1])
-    >>> merged.expand(solve(merged).mechanism).channel.shape
-    (3, 2)
-    """
-
-    def __init__(self, origin: Problem, index: Array, count: int) -> None:
-        members: list[list[int]] = [[] for _ in range(count)]
-        for x, k in enumerate(index.tolist()):
-            if k >= 0:
-                members[k].append(x)
-        first = first_members(index)
-        p = class_sums(origin.p, index, count)
-        theta = None
-        if origin.theta is not None:
-            weighted = class_sums(origin.theta.posterior * origin.p[:, None], index, count)
-            theta = Theta(origin.theta.labels, weighted / p[:, None])
-
-        def reduced(group: tuple[Agent, ...]) -> list[Agent]:
-            return [
-                replace(
-                    a,
-                    loss=a.loss[first],
-                    knows=None if a.knows is None else [a.knows[x] for x in first.tolist()],
-                    knowledge=None if a.knowledge is None else a.knowledge[first],
-                    harm=None,
-                    prior=None,
-                )
-                for a in group
-            ]
-
-        names = [" | ".join(origin.states[x] for x in m[:4]) + (" | ..." if len(m) > 4 else "") for m in members]
-        names = names if len(set(names)) == len(names) else [f"{k}: {name}" for k, name in enumerate(names)]
-        super().__init__(
-            p, bobs=reduced(origin.bobs), eves=reduced(origin.eves), states=names, title=origin.title, theta=theta
-        )
-        self.origin = origin
-        self.index = index
-        self.members = tuple(tuple(m) for m in members)
-        self._freeze()
-
-    def _tables(self) -> list[Array]:
-        return [*super()._tables(), self.index, *self.origin._tables()]
-
-    def expand(self, mechanism: Any) -> Any:
-        """The mechanism on the original states; rows of probability zero get the null row (they always get one)."""
-        return mechanism.expanded(self.index, self.p, self.origin.states)

@@ -1,6 +1,6 @@
-"""Agents who report probabilities: what they want, what a report costs them, and what they lose at best.
+"""Eves who report probabilities: what they want, what a report costs them, and what they lose at best.
 
-The agent wants a(x), one of finitely many values, and reports a distribution r over them. Her loss is
+Eve wants a(x), one of finitely many values, and reports a distribution r over them. Her loss is
     log:    -log r(a), in nats            Brier:  sum_k (1{a = k} - r_k)^2 = 1 - 2 r_a + sum_k r_k^2.
 At a signal with masses m_a she reports the posterior m_a / M, M = sum_a m_a, and loses
     log:    sum_a m_a log(M / m_a)        Brier:  M - sum_a m_a^2 / M.
@@ -10,8 +10,6 @@ signals, the first is the conditional entropy H(A|S); I(A;S) = H(A) - H(A|S).
 A list of reports makes her an agent with finitely many decisions who does no better than she does. A log report need
 only be positive with a sum of at most one, and a Brier report any vector: both losses stay valid upper bounds.
 Logarithms are rounded (`logarithms`), losses up and risks to the side that is asked for: all numbers are rational.
-
-A Bob who reports wants theta, whose law t(theta|x) given the data may be random: m_theta = sum_x rho(x) t(theta|x).
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ import numpy as np
 
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.rational import EXACT, Array, ReadOnly, field_of, tree_sum
+from bap_lp.rational import EXACT, Array, ReadOnly, tree_sum
 
 if TYPE_CHECKING:
     from bap_lp.model.agents import Agent
@@ -91,42 +89,6 @@ class Reporter(ReadOnly):
         if self.kind == "log" and ((table <= 0).any() or (table.sum(axis=1) > 1).any()):
             return "the reports must be positive and sum to at most 1"
         return ""
-
-
-@dataclass(frozen=True, eq=False)
-class Forecaster(ReadOnly):
-    """A Bob who reports probabilities: law[x,v] = t(v|x) of what he wants, and what R_B counts of his risk."""
-
-    kind: str
-    law: Array
-    values: tuple[str, ...]
-    weight: Any
-
-    @classmethod
-    def of(cls, agent: Agent, states: Sequence[str], p: Array) -> Forecaster:
-        """values: those that have a probability, in the order of the law, or of their first appearance."""
-        field, live, law = field_of(p), [x for x, m in enumerate(p.tolist()) if m], agent.secret
-        if not isinstance(law, np.ndarray):
-            given = [str(label) for label in (law or states)]
-            values = tuple(dict.fromkeys(given[x] for x in live))
-            law = field.list(field.number(int(a == b)) for a in given for b in values).reshape(len(given), -1)
-        else:
-            kept = [k for k in range(law.shape[1]) if any(law[x, k] for x in live)]
-            law, values = law[:, kept], tuple((agent.decisions or ())[k] for k in kept)
-        law = law.copy()
-        for x in set(range(len(p))) - set(live):  # nobody meets such a state
-            law[x] = law[live[0]]
-        return cls(agent.loss, law, values, field.number(agent.weight))
-
-    def masses(self, rho: Array) -> Array:
-        """m[theta,s]."""
-        return self.law.T.dot(rho)
-
-    def risk_ends(self, rho: Array) -> tuple[Any, Any]:
-        """Rationals below and above what R_B counts of him, of an exact joint table; equal for the Brier loss."""
-        m = self.masses(rho)
-        ends = [tree_sum(least_risk(self.kind, m, above)) for above in (False, True)]
-        return self.weight * ends[0], self.weight * ends[1]
 
 
 def report_losses(kind: str, table: Array) -> Array:

@@ -46,7 +46,6 @@ class Notion:
     numbers: ClassVar[dict[str, int]] = {}  # fields of Conditions that are numbers, and the least value of each
     convex: ClassVar[bool] = True  # whether it has rows; if not, only deterministic channels meet it
     tuples: ClassVar[bool] = False  # whether it needs tuples of decisions as signals
-    with_reports: ClassVar[bool] = True  # whether it can be asked where a Bob reports probabilities
     several: ClassVar[bool] = True  # whether scenarios and tiers can be asked for it
     merges: bool = False  # whether states with equal losses and `features` may be merged
     null_row: bool = False  # whether a state of probability zero may be given the null row sum_x p(x) q(.|x)

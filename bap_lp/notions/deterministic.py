@@ -16,7 +16,7 @@ from bap_lp.rational import InputError
 
 class Deterministic(Notion):
     name = "deterministic"
-    convex = with_reports = several = False
+    convex = several = False
     null_row = True
 
     @classmethod

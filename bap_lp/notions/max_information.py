@@ -91,7 +91,7 @@ class MaxInformation(Notion):
     reporters: tuple[Reporter, ...]
     tables: tuple[Array, ...]
     name = "max_information"
-    with_reports = several = False
+    several = False
     merges = null_row = True
 
     @classmethod

@@ -99,7 +99,7 @@ class Obeyed(Notion):
 class Margin(Obeyed):
     name = "margin"
     numbers: ClassVar[dict[str, int]] = {"margin": 0}
-    with_reports = several = False
+    several = False
 
     def __init__(self, margin: Any, names: list[str], merges: bool = True) -> None:
         self.margin, self.names, self.merges = margin, names, merges

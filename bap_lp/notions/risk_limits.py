@@ -67,7 +67,6 @@ class EveFloor(NumberLimit):
 class BobCap(NumberLimit):
     name = "max_bob_risk"
     numbers: ClassVar[dict[str, int]] = {"max_bob_risk": 0}
-    with_reports = False
 
     @classmethod
     def sentence(cls, value: Any, problem: Problem) -> str:

@@ -21,8 +21,8 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.channels import channel_heatmap, signal_cards
-from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
-from bap_lp.questions.path.pieces import Path
+from bap_lp.questions.path.frontier import edge_points
+from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
 from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
@@ -32,7 +32,6 @@ __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lamb
 
 _LEVELS = 5  # level lines of R_A, in addition to the calibration line and that of the optimum
 _FAMILY_STATES = 200
-_GRID = 200  # values of lam at which a bracket is drawn
 _STAR = 9.5  # half the size of the optimum's star, in points
 
 
@@ -45,7 +44,7 @@ def risk_utility_map(
     problem: Problem,
     lam: Any = "calibrated",
     *,
-    path: Path | BracketedPath | None = None,
+    path: Path | None = None,
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
     optimum: Risks | None = None,
@@ -57,8 +56,8 @@ def risk_utility_map(
     Args:
         problem: the problem.
         lam: a non-negative number, or "calibrated".
-        path: the path of the problem without conditions, if it is known already. Where probabilities are reported it
-            has points instead of pieces: the frontier is drawn through them.
+        path: the path of the problem without conditions, if it is known already. Where probabilities are reported
+            there is none: the frontier is drawn through optima at some lambdas.
         comparison: the releases to mark, by default those of `compare`.
         families: the curves to draw, by default randomised response.
         optimum: the risks to mark as optimal, by default those of the best mechanism that meets the conditions.
@@ -69,21 +68,24 @@ def risk_utility_map(
     Returns:
         The Axes.
     """
-    path = path or every_lambda(problem)
-    price = public(lam_of(path.problem, lam))
-    comparison = comparison or compare(path.problem, price, conditions=conditions)
-    drawn, name = _vertices(path), "frontier: nothing is better"
-    if conditions is not None and not conditions.empty:
-        drawn, name = _vertices(every_lambda(path.problem, conditions=conditions)), "frontier under the conditions"
+    path = path or (None if problem.reporting else lambda_path(problem))
+    problem = problem if path is None else path.problem
+    price = public(lam_of(problem, lam))
+    comparison = comparison or compare(problem, price, conditions=conditions)
+    ends = edge_points(problem) if path is None else [piece.risks for piece in path.pieces]
+    drawn, name = ends, "frontier: nothing is better"
+    if path is not None and conditions is not None and not conditions.empty:
+        with suppress(InputError):  # a limit on information leaves no path
+            pieces = lambda_path(problem, conditions=conditions).pieces
+            drawn, name = [piece.risks for piece in pieces], "frontier under the conditions"
     if families is None:
-        small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and isinstance(path, Path)
-        families = [randomised_response_family(path.problem)] if small else []
+        small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and path is not None
+        families = [randomised_response_family(problem)] if small else []
     ax = lt.axes(ax, 7.2, 6.4)
-    full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
-    ends = _vertices(path)
+    full, null = (Risks(*map(public, pair)) for pair in extremes(problem))
     ideal = [Risks(ends[0].bob, ends[-1].eve)] if problem.misaligned else []
     (x0, y0), (x1, y1) = _frame(ax, [full, null, *(ideal and [*ideal, *ends])])
-    region, whole = attainable_region(path.problem, path) if isinstance(path, Path) else ((), False)
+    region, whole = ((), False) if path is None else attainable_region(problem, path)
     lines = _region(ax, region, whole, drawn, name)
     best = comparison.optimum.risks if optimum is None else optimum
     named = "least $R_A$" if comparison.conditions is None else "$R_A$ of the optimum"
@@ -104,10 +106,6 @@ def risk_utility_map(
     ax.set_ylabel("disclosure risk  $R = -R_E$   (better for Eve →)")
     _legend(ax, problem.title)
     return ax
-
-
-def _vertices(path: Path | BracketedPath) -> list[Risks]:
-    return [one.risks for one in (path.pieces if isinstance(path, Path) else path.points)]
 
 
 def _frame(ax: Any, inside: Sequence[Risks]) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -201,14 +199,9 @@ def _legend(ax: Any, title: str, columns: int = 2) -> None:
     legend.get_title().set_fontweight("bold")
 
 
-def value_of_lambda(path: Path | BracketedPath, lam: Any = None, *, ax: Any = None) -> Any:
-    """V(lam), the least R_A, with its breakpoints, or points and a bracket in between; lam marked if given.
-
-    Full and null release are drawn for comparison, except over a set of priors.
-    """
-    if isinstance(path, BracketedPath):
-        return _bracketed(path, lam, lt.axes(ax, 7.2, 4.2))
-    among = "" if getattr(path, "conditions", None) is None else " under the conditions"
+def value_of_lambda(path: Path, lam: Any = None, *, ax: Any = None) -> Any:
+    """V(lam), the least R_A, with its breakpoints, next to the full and the null release; lam marked if given."""
+    among = "" if path.conditions is None else " under the conditions"
     ax = lt.axes(ax, 7.2, 4.2)
     full, null = (Risks(*map(public, pair)) for pair in extremes(path.problem))
     marks = [*map(float, path.breakpoints)]
@@ -238,32 +231,6 @@ def value_of_lambda(path: Path | BracketedPath, lam: Any = None, *, ax: Any = No
     lines = [curve, *(np.column_stack([ends, float(r.bob) - ends * float(r.eve)]) for r in (full, null))]
     room = [_STAR] * (price is not None) + [6.5] * len(kinks)
     lt.Labels(ax, points, texts, [pt.INK] * len(texts), lines, room=room)
-    return _by_lambda(ax, path.problem.title)
-
-
-def _bracketed(path: BracketedPath, lam: Any, ax: Any) -> Any:
-    last, among = float(path.points[-1].lam), "" if path.points[0].conditions is None else " under the conditions"
-    ends = np.array([0.0, last])
-    if path.points[0].priors is None:
-        for pair, name, style in zip(extremes(path.problem), ("full", "null"), ("--", ":"), strict=True):
-            bob, eve = map(float, pair)
-            ax.plot(ends, bob - ends * eve, style, color=pt.GREY, lw=1.4, label=f"{name} release")
-    else:
-        among = " over the set of priors" + among
-    grid = np.unique([*np.linspace(0, last, _GRID), *(float(one.lam) for one in path.points)])
-    band = np.array([path.bracket(v) for v in grid])
-    ax.fill_between(grid, *band.T, color=pt.ALICE, alpha=0.25, lw=0, zorder=3)
-    curve = np.array([(float(one.lam), float(one.value)) for one in path.points])
-    ax.plot(*curve.T, "-o", color=pt.ALICE, lw=2.0, ms=4, label=f"optimum $V(\\lambda)${among}", zorder=4)
-    if lam is not None:
-        price = float(public(lam_of(path.problem, lam)))
-        low, high = path.bracket(price)
-        ax.plot(price, high, "*", color=pt.GREEN, mec=pt.INK, mew=0.7, ms=15, zorder=6)
-        known = " to ".join(dict.fromkeys(f"{v:.4g}" for v in (low, high)))
-        lines = [np.column_stack(line.get_data()) for line in ax.lines[:-1]]
-        lt.Labels(ax, [(price, high)], [f"λ = {price:.4g}: V = {known}"], [pt.INK], lines, room=[_STAR])
-    ax.set_xlim(0, max(last, 0.0 if lam is None else 1.05 * price))
-    ax.margins(y=0.12)
     return _by_lambda(ax, path.problem.title)
 
 

@@ -19,13 +19,11 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import NoProof
-from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.lowering import signals_of
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, ends_of
 from bap_lp.proof.checking import verify
-from bap_lp.proof.statement import numbers_of
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
@@ -88,11 +86,9 @@ def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certi
     if certificate.kind == "tiers":
         tiers_of(problems, 0, None)  # refuses too many tuples of decisions
         return tier_names(problems), None
-    if one.forecasting:
-        one = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits).finite
     demands = certificate.conditions.demands(one.exactly)
     names = signals_of(one, any(demand.tuples for demand in demands)).names
-    plain = not (problems[0].forecasting or one.reporting) and certificate.kind != "priors"
+    plain = not one.reporting and certificate.kind != "priors"
     if demands or not plain or set(mechanism.signals) <= set(names):
         return names, None
     pairs = signals_of(one, True)

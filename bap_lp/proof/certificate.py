@@ -68,7 +68,6 @@ class Certificate(ReadOnly, Displayed):
         listed: priors of the set, a row each: the worst one of the channel, then those that prove the bound.
         witness: what shows that these lie in a Wasserstein ball (how mass is moved, a table per prior), or what proves
             the largest sums over a polytope (multipliers of its rows).
-        splits: the subdivision of the reports of every Bob who reports probabilities.
 
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
@@ -92,7 +91,6 @@ class Certificate(ReadOnly, Displayed):
     priors: PriorSet | None = None
     listed: Array | None = None
     witness: Array | None = None
-    splits: tuple[str, ...] = ()
     conditions_of: tuple[Conditions, ...] = ()
 
     @property

@@ -20,11 +20,6 @@ from bap_lp.model.risks import Number
 from bap_lp.program.bound import NoProof
 from bap_lp.proof.certificate import NEAR, Certificate, Verdict, ends_of, nearest, reported
 from bap_lp.proof.statement import (
-    PRICES,
-    Statement,
-    listing,
-    numbers_of,
-    release_statement,
     rounds,
     statement_of,
 )
@@ -65,7 +60,7 @@ def verify(
         return Verdict(False, wrong)
     try:
         if certificate.kind == "conflict":
-            return Verdict(True, _told(problems, certificate)[0].impossible(certificate.dual, certificate.cases))
+            return Verdict(True, statement_of(problems, certificate).impossible(certificate.dual, certificate.cases))
         ends = _ends(problems, certificate)
     except InputError as error:
         return Verdict(False, f"its conditions do not fit the problem: {error}")
@@ -89,45 +84,24 @@ def _ends(problems: Sequence[Problem], certificate: Certificate) -> _Ends:
     """Both ends, computed; raises NoProof, and InputError if certificate and problems do not fit."""
     one, q = problems[0], certificate.channel
     assert q is not None
-    forecast = bool(certificate.splits) or any(problem.forecasting for problem in problems)
-    if certificate.kind == "priors" and not forecast:
+    if certificate.kind == "priors":
         from bap_lp.proof.prior_proofs import ends_over_priors
 
         value, bound, attained = ends_over_priors(one, certificate)
         how = "rho attains it and the listed priors prove that no mechanism{} goes below"
         return _Ends(value, bound, how if attained else "", problems)
     free = certificate.kind == "release" and certificate.conditions.empty and not (certificate.reports or one.reporting)
-    if free and not (one.misaligned or forecast):
+    if free and not one.misaligned:
         one = one if certificate.exact else one.as_float()
         _require_channel(q, one.shape[:2])
         return _Ends(*ends_of(one, certificate.lam, q, certificate.dual)[2:], "", [one])
-    statement, told = _told(problems, certificate)
+    statement = statement_of(problems, certificate)
     channel = q if is_exact(q) else lifted(q)
     if wrong := statement.broken(channel):
         raise NoProof(wrong)
-    value, rounded = statement.value(channel), rounds(statement.program)
-    if told is None:
-        return _Ends(value, *statement.bound(certificate.dual, certificate.cases, value), problems, rounded)
-    value = value + told.excess(told.problem.p[:, None] * channel)
-    bound = statement.program.bound(certificate.dual) - told.added
-    return _Ends(value, bound, PRICES, [told.finite], rounded or told.rounds)
-
-
-def _told(problems: Sequence[Problem], certificate: Certificate) -> tuple[Statement, Any]:
-    """What a certificate says; where Bobs report probabilities, of a finite problem, which is the second part."""
-    if not (certificate.splits or any(problem.forecasting for problem in problems)):
-        return statement_of(problems, certificate), None
-    from bap_lp.program.forecasts import ToldProblem
-
-    if certificate.kind not in ("release", "conflict"):
-        raise NoProof(f"{certificate.kind} need agents with tables of losses")
-    if not all(kind.with_reports for kind in certificate.conditions.kinds().values()):
-        raise NoProof("a condition is not possible with a Bob who reports probabilities")
-    told = ToldProblem.of(numbers_of(problems, certificate)[0], certificate.splits)
-    if certificate.kind == "conflict":
-        return release_statement(told.finite, EXACT.zero, certificate.conditions, 0), told
-    finite, lam = listing(told.finite, certificate), EXACT.number(certificate.lam)
-    return release_statement(finite, lam, certificate.conditions), told
+    value = statement.value(channel)
+    bound, how = statement.bound(certificate.dual, certificate.cases, value)
+    return _Ends(value, bound, how, problems, rounds(statement.program))
 
 
 def _require_channel(q: Array, shape: tuple[int, int]) -> None:
@@ -176,7 +150,7 @@ def _judged(certificate: Certificate, ends: _Ends, most: Any) -> Verdict:
         spread = float(np.ptp(near_to.B)) + float(certificate.lam) * float(np.ptp(near_to.E))
     else:
         spread = sum(_spread(p, lam) for p, lam in zip(ends.problems, certificate.lams, strict=True))
-    bracketed = certificate.kind == "priors" or bool(certificate.splits or certificate.reports)
+    bracketed = certificate.kind == "priors" or bool(certificate.reports)
     near = (not exact or bracketed) and nearest(value - bound) <= NEAR * spread
     reason = f"{what}{shown(value, not exact)} is within {nearest(gap):.2g} of optimal{under}"
     return Verdict(True, reason, found, low, gap, near)
@@ -207,7 +181,7 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     able = able and (certificate.priors is None or certificate.priors.exact)
     if (certificate.priors is None) != (certificate.kind != "priors"):
         return "a set of priors belongs to a certificate of that kind"
-    if certificate.kind in ("scenarios", "tiers", "priors") and (certificate.reports or certificate.splits):
+    if certificate.kind in ("scenarios", "tiers", "priors") and certificate.reports:
         return f"{certificate.kind} need agents with tables of losses"
     if certificate.cases and not certificate.conditions.deterministic:
         return "cases need determinism"
@@ -224,8 +198,6 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
     if not certificate.exact:
         for problem in problems:
             rounded = problem.as_float()
-            if rounded.forecasting:
-                continue
             if not (np.isfinite(rounded.B).all() and (problem.reporting or np.isfinite(rounded.E).all())):
                 return "the numbers of the problem are too large for floats"
     return ""

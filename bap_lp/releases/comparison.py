@@ -142,8 +142,6 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
         played = [own for own, _, _ in own_replies(whole, q, rho)]
         bob, eves = joint_decision(whole, played), played[len(whole.bobs) :]
         replies = np.stack([own + g.start for own, g in zip(eves, whole.eve_groups, strict=True)], axis=1)
-    elif whole.forecasting:  # no condition that holds with such a Bob speaks of his decisions
-        bob = np.zeros(rho.shape[1], dtype=int)
     else:
         bob = signal_losses(rho, whole.B).argmin(axis=1)
         if not whole.reporting:
@@ -156,9 +154,8 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     channels = [q]
     if not exact:  # what was rounded may stand at the edge of a condition: then a trace of the null release decides
         channels.append((1 - _TRACE) * q + _TRACE * whole.p.dot(q))
-    arrays = whole.without_bob if whole.forecasting else whole.arrays
     scores = tuple((k, one.on(np.arange(len(whole.p)), whole.p)) for k, one in whole.reporters.items())
-    sent = [SentSignals(arrays, signals, q, scores) for q in channels]
+    sent = [SentSignals(whole.arrays, signals, q, scores) for q in channels]
     for demand in conditions.demands(whole):
         wrong = [demand.broken(one) for one in sent]
         if all(wrong):

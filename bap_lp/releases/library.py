@@ -41,8 +41,6 @@ def null(problem: Problem) -> Mechanism:
 
 def bob_decision(problem: Problem) -> Mechanism:
     """The decision Bob would take if he saw the data (the first of several best ones)."""
-    if problem.forecasting:
-        raise InputError("Bob's decision", None, "is for Bobs with tables of losses, and one reports probabilities")
     best = joint_decision(problem, [bob.loss.argmin(axis=1).astype(int) for bob in problem.bobs]).tolist()
     q = degenerate(best, len(problem.bob_decisions), problem.exact)
     q, signals = without_unused(_null_rows(problem, q), problem.bob_decisions, problem.p)

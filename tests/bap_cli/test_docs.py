@@ -164,7 +164,7 @@ def test_every_command_and_every_key_is_described(capsys: pytest.CaptureFixture[
     for table in ("theta", "data", "alice"):
         for key in SCHEMA["$defs"][table]["properties"]:
             assert f"`{table}.{key}`" in FILES
-    own = {"name", "weight", "decisions", "loss", "harm", "prior", "secret"}
+    own = {"name", "weight", "decisions", "loss", "harm", "prior"}
     assert set(SCHEMA["$defs"]["agent"]["properties"]) == own
     for key in set(SCHEMA["$defs"]["eve"]["properties"]) - set(SCHEMA["$defs"]["agent"]["properties"]):
         assert f"`{key}`" in FILES

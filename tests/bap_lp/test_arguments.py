@@ -41,7 +41,6 @@ CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda junk: bap_lp.verify_mechanism([junk], BEST.mechanism, BEST.certificate), r"problem\[0\] must be a Problem"),
     (lambda junk: bap_lp.verify(COIN, BEST.certificate, slack=[junk]), "slack must be a number that is not negative"),
     (lambda junk: bap_lp.verify_mechanism(COIN, BEST.mechanism, junk), "certificate must be a Certificate"),
-    (lambda junk: bap_lp.condition_costs(junk), "solution must be a Solution"),
     (lambda junk: bap_lp.composed(junk, 2), r"mechanism( must be a Mechanism|\[0\] = 0 must be a list)"),
     (lambda junk: bap_lp.save_bundle("folder", junk), "solution must be what solve, robust or tiers returned"),
     (lambda junk: bap_lp.robust([COIN, junk]), r"problems\[1\] must be a Problem"),
@@ -129,7 +128,6 @@ HIDE = [[1, 0], ["3/10", "7/10"]]
 OF_A_CHANNEL: list[Callable[[Any], Any]] = [
     lambda q: bap_lp.evaluate(COIN, q).risks,
     lambda q: bap_lp.chooses(COIN, q).start,
-    lambda q: bap_lp.excess(COIN, q, "1/3"),
     lambda q: bap_lp.composed(q, 2),
     lambda q: bap_lp.compare(COIN, "1/3", mechanisms=[q]).rows,
     lambda q: bap_lp.rank_worst_case([COIN, COIN], [q])[0].worst,

@@ -21,10 +21,8 @@ from bap_lp import (
     calibrate,
     chooses,
     compare,
-    condition_costs,
     corner,
     evaluate,
-    excess,
     lambda_path,
     minimum_of,
     robust,
@@ -105,7 +103,6 @@ def test_questions_about_the_path_are_answered_for_own_beliefs(problem: Problem)
     assert evaluate(problem, level.mechanism).alice(level.lam) == level.risks.alice(level.lam)
     assert verify(problem, level.certificate)
     assert chooses(problem, path.pieces[0].mechanism, path).start == 0
-    assert excess(problem, path.pieces[-1].mechanism, path.pieces[-1].start) == 0
 
 
 def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() -> None:
@@ -165,7 +162,7 @@ def test_larger_problems_agree_with_the_independent_program() -> None:
 def test_a_margin_has_a_shadow_price_and_conflicts_are_explained() -> None:
     """Convictions are (3/5) / (1 + m) likely, so R_A rises by (3/5) / (1 + m)^2 per unit of margin."""
     best = solve(prosecutor(), 1, conditions=Conditions(margin="1/10"))
-    [cost] = condition_costs(best)
+    [cost] = best.costs()
     assert (cost.name, cost.cost, dict(cost.shadow_prices)) == ("margin", F(3, 55), {"margin": F(60, 121)})
     with pytest.raises(ConflictError) as refused:
         solve(prosecutor(), 1, conditions=Conditions(margin="3/4", min_eve_risk="1/2"))
@@ -229,7 +226,6 @@ def test_bad_beliefs_are_refused_in_one_line(agent: dict[str, Any], message: str
         lambda p: uniqueness(p, 1),
         lambda p: sensitivity(p, 1),
         lambda p: robust([p], 1),
-        lambda p: p.merged(),
         lambda p: evaluate(p, full(p), eve_prior=["1/2", "1/2"]),
         lambda p: minimum_of(p.eves),
     ],

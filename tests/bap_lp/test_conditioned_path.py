@@ -61,9 +61,8 @@ def test_path_and_solve_show_the_same_mechanism(case: tuple[Problem, F, Conditio
 @given(conditioned(), st.lists(few_lams, min_size=1, max_size=3))
 def test_a_float_path_has_the_values_of_the_exact_one(case: tuple[Problem, F, Conditions], some: list[F]) -> None:
     problem, _, conditions = case
-    conditions = Conditions(
-        **conditions.given() | {"margin": None}
-    )  # one at the edge of what is possible is a matter of rounding
+    # a margin at the edge of what is possible is a matter of rounding
+    conditions = Conditions(**conditions.given() | {"margin": None})
     try:
         exact = lambda_path(problem, conditions=conditions)
     except InputError:

@@ -21,7 +21,6 @@ from bap_lp import (
     Conditions,
     ConflictError,
     Problem,
-    condition_costs,
     evaluate,
     load_problem,
     save_problem,
@@ -167,7 +166,7 @@ def refused(problem: Problem, lam: F, wanted: dict[str, Any]) -> ConflictError |
 def test_a_shadow_price_is_the_slope_of_the_optimum(wanted: Any, label: str, at: F, looser: int) -> None:
     lam, step = F(1, 30), F(1, 10**6)
     found = solve(COIN, lam, conditions=Conditions(**wanted(at)))
-    [cost] = condition_costs(found)
+    [cost] = found.costs()
     assert cost.cost == found.price_of_conditions > 0
     sides = [solve(COIN, lam, conditions=Conditions(**wanted(at + way * looser * step))).value for way in (1, -1)]
     falls = (found.value - sides[0]) / step, (sides[1] - found.value) / step
@@ -177,10 +176,10 @@ def test_a_shadow_price_is_the_slope_of_the_optimum(wanted: Any, label: str, at:
 def test_the_costs_of_several_conditions_are_differences_of_optima() -> None:
     wanted = {"max_leakage": "3/2", "posterior_caps": [{"event": [0], "at_most": "9/10"}], "signal_floor": "1/4"}
     found = solve(COIN, "1/30", conditions=Conditions(**wanted))
-    for one in condition_costs(found):
+    for one in found.costs():
         rest = {name: value for name, value in wanted.items() if name != one.name}
         assert one.cost == found.value - solve(COIN, "1/30", conditions=Conditions(**rest)).value
-    assert condition_costs(solve(COIN, "1/30")) == ()
+    assert solve(COIN, "1/30").costs() == ()
 
 
 THREE = Problem(

@@ -22,9 +22,7 @@ from bap_lp import (
     Mechanism,
     PriorSet,
     Problem,
-    bracketed_path,
     compare,
-    condition_costs,
     corner,
     evaluate,
     lambda_path,
@@ -65,7 +63,6 @@ PRIVATE = solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2))
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
 RESULTS = {
     "<Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>": BEST.problem,
-    "<MergedProblem: exact, (N, b, e) = (2, 2, 2)>": coin().merged(),
     "<Mechanism 'optimum': exact, 2 states, 2 signals>": BEST.mechanism,
     "<Solution: exact, R_A = 3/40 at lambda = 1/3, R_B = 13/40, R_E = 3/4, 2 signals>": BEST,
     "<Certificate: exact, R_A = 3/40 at lambda = 1/3>": BEST.certificate,
@@ -83,8 +80,7 @@ RESULTS = {
     "<Uniqueness: unique, R_A = 3/40, 2 signals at least>": uniqueness(coin(), "1/3"),
     "<Sensitivity: R_A = 3/40, dR_A/dlambda = -3/4, (N, b, e) = (2, 2, 2)>": sensitivity(coin(), "1/3"),
     "<Family 'randomised response': exact, w from 0 to 1/2>": randomised_response_family(coin()),
-    "<BracketedPath: 8 points, lambda from 0 to 5.77078, known up to 0.024>": bracketed_path(BIT, tolerance=1),
-    "<ConditionCost: privacy, cost = 11/120>": condition_costs(PRIVATE)[0],
+    "<ConditionCost: privacy, cost = 11/120>": PRIVATE.costs()[0],
     "<WorstCase 'optimum': R_A = 3/40 in scenario 0>": rank_worst_case([coin()], [BEST.mechanism], ["1/3"])[0],
     "<Bundle of <Problem 'Coin': exact, (N, b, e) = (2, 2, 2)>, <Certificate: exact, R_A = 3/40 at lambda = 1/3>>": (
         bundled()
@@ -232,9 +228,6 @@ def test_problems_and_mechanisms_compare_by_value(problem: Problem) -> None:
     again = pickle.loads(pickle.dumps(problem))
     assert again == problem
     assert hash(again) == hash(problem)
-    assert problem.merged() == again.merged()
-    assert hash(problem.merged()) == hash(again.merged())
-    assert problem != problem.merged()
     best = solve(problem, 1).mechanism
     assert solve(again, 1).mechanism == best
     assert hash(solve(again, 1).mechanism) == hash(best)

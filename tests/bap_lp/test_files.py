@@ -36,7 +36,7 @@ LAMBDA = 'lambda = "calibrated"'
 TWO_EVES = '[[eve]]\nname = "a"\nloss = [[0, 1], [1, 0]]\n[[eve]]\n'
 
 TOP = "is not a known key: the file may have title, theta, data, bob, eve, alice, conditions, priors"
-AGENT = "may have name, weight, decisions, loss, secret, harm, prior"
+AGENT = "may have name, weight, decisions, loss, harm, prior"
 EVE_KEYS = "may have name, weight, decisions, loss, harm, prior, knows, knowledge, secret"
 PRICE = 'must be "calibrated" or a non-negative finite number'
 S = "schema"  # the published schema alone must refuse it too

@@ -24,9 +24,7 @@ from bap_lp import (
     InputError,
     PriorSet,
     Problem,
-    bracketed_path,
     calibrate,
-    condition_costs,
     evaluate,
     load_bundle,
     load_problem,
@@ -263,7 +261,7 @@ def test_conditions_hold_and_cost_something(seed: int) -> None:
     best = solve(problem, 1, conditions=asked, priors=priors)
     assert best.mechanism.max_ratio <= 2
     assert best.value >= best.unconstrained == solve(problem, 1, priors=priors).value
-    assert [one.cost for one in condition_costs(best)] == [best.price_of_conditions]
+    assert [one.cost for one in best.costs()] == [best.price_of_conditions]
     assert verify(problem, best.certificate).optimal
     floor = solve(problem, 1, conditions=Conditions(min_eve_risk=0), priors=priors)
     assert floor.value == best.unconstrained
@@ -289,19 +287,6 @@ def test_calibrated_is_about_the_own_prior_and_a_sweep_goes_over_lambda() -> Non
     values = [best.value for best in sweep(["1/10", "1/3", "1/2", 2], partial(solve, COIN, priors=priors))]
     assert values[1] == F(12, 115)
     assert values == sorted(values, reverse=True)
-
-
-@pytest.mark.parametrize("make", [ball, box, polytope])
-def test_a_path_over_a_set_brackets_the_value_at_every_lambda(make: Callable[..., Any]) -> None:
-    problem = some(4, states=3)
-    priors, _ = make(problem, F(1, 8))
-    path = bracketed_path(problem, priors=priors, conditions=Conditions(exp_epsilon=9))
-    last = path.points[-1].lam
-    for k in (0, 2, 5, 7, 8):
-        low, high = path.bracket(last * F(k, 7))
-        best = solve(problem, last * F(k, 7), priors=priors, conditions=Conditions(exp_epsilon=9))
-        assert low - 1e-12 <= best.value <= high + 1e-12
-        assert k > 7 or high - low <= path.width + 1e-12
 
 
 def test_floats_state_their_gap_and_wide_scales_are_kept() -> None:
@@ -362,12 +347,9 @@ def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_agents_who_report_probabilities_are_refused() -> None:
-    for agents in (
-        {"eves": [Agent("log")], "bob_loss": [[0, 1], [1, 0]]},
-        {"bobs": [Agent("brier")], "eve_loss": [[0], [1]]},
-    ):
-        with pytest.raises(InputError, match="with tables of losses"):
-            solve(Problem(["1/2", "1/2"], **agents), 1, priors=PriorSet.total_variation("1/20"))  # type: ignore[arg-type]
+    problem = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
+    with pytest.raises(InputError, match="with tables of losses"):
+        solve(problem, 1, priors=PriorSet.total_variation("1/20"))
 
 
 def test_many_vertices_are_added_on_demand() -> None:

@@ -166,18 +166,16 @@ def test_merging_keeps_what_differs_and_drops_the_impossible() -> None:
     problem = Problem(
         ["1/4", "1/4", "1/4", 0, "1/4"], [[0, 1], [1, 0], [0, 1], [7, 7], [0, 1]], [[1], [1], [1], [7], [2]]
     )
-    merged = problem.merged()
-    assert merged.index.tolist() == [0, 1, 0, -1, 2]
-    assert merged.members == ((0, 2), (1,), (4,))
-    assert merged.prior.tolist() == [F(1, 2), F(1, 4), F(1, 4)]
-    assert merged.states == ("0 | 2", "1", "4")
+    merged, index = problem.arrays.merged()
+    assert index.tolist() == [0, 1, 0, -1, 2]
+    assert list(map(str, merged.p)) == ["1/2", "1/4", "1/4"]
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(problems(states=12, decisions=2, tempers=("zero_one", "small")))
 def test_float_merging_agrees_with_exact_merging(problem: Problem) -> None:
-    assert problem.merged().index.tolist() == problem.as_float().merged().index.tolist()
+    assert problem.arrays.merged()[1].tolist() == problem.as_float().arrays.merged()[1].tolist()
 
 
 def test_raw_records_merge_into_a_small_problem() -> None:
@@ -187,7 +185,7 @@ def test_raw_records_merge_into_a_small_problem() -> None:
     bob = [[int(abs(k - d)) for d in range(0, n + 1, 4)] for k in ones]
     eve = [[int(x & 1), int(1 - (x & 1))] for x in records]
     problem = Problem([F(1, 2**n)] * 2**n, bob, eve)
-    assert len(problem.merged().states) == 2 * n
+    assert len(problem.arrays.merged()[0].p) == 2 * n
 
 
 @pytest.mark.parametrize("half", [0.5, "1/2"])

@@ -330,17 +330,6 @@ def test_every_bob_must_decide_as_well_as_with_the_data() -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("score", ["log", "brier"])
-def test_a_bob_who_reports_needs_all_that_the_data_say_about_what_he_wants(score: str, exact: bool) -> None:
-    law = [["1/2", "1/2"], ["1/2", "1/2"], ["1/3", "2/3"]]
-    bob = Agent(score, secret=law, decisions=["y", "n"])
-    problem = Problem(["1/2", "1/3", "1/6"], bobs=[bob], eve_loss=[[0, 1], [1, 0], [1, 0]])
-    problem = problem if exact else problem.as_float()
-    assert evaluate(problem, partition(problem, [[0, 1], [2]])).bob_invariant
-    assert not evaluate(problem, partition(problem, [[0], [1, 2]])).bob_invariant
-
-
-@pytest.mark.parametrize("exact", [True, False])
 def test_a_bob_with_harm_of_his_own_must_do_what_he_would_do_with_the_data(exact: bool) -> None:
     """He is indifferent in states 0 and 1, where Alice is not: with the data he decides for her."""
     bob = Agent([[0, 0], [0, 0], [1, 0]], harm=[[0, 1], [1, 0], [1, 0]])

@@ -20,10 +20,8 @@ from bap_lp import (
     InputError,
     Mechanism,
     Problem,
-    bracketed_path,
     compare,
     evaluate,
-    frontier,
     lambda_path,
     load_bundle,
     save_bundle,
@@ -33,6 +31,7 @@ from bap_lp import (
 from bap_lp import verify_standalone as standalone
 from bap_lp.files.problems import problem_document, problem_from_dict
 from bap_lp.questions.optimum.conditioned import shadow_prices
+from bap_lp.questions.path.frontier import edge_points
 
 BIT = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log")])
 MIXED = Problem(
@@ -323,31 +322,14 @@ def test_a_path_refuses_limits_on_information() -> None:
         lambda_path(Problem(BIT.p, BIT.B, BIT.B), conditions=Conditions(max_information=1))
 
 
-def test_a_bracketed_path_holds_the_closed_form() -> None:
-    path = bracketed_path(BIT, tolerance="1/50")
-    assert path.width <= 0.01
-    for lam in (0, 0.1, 0.35, 1, 2.5, 5, 20):
-        low, high = path.bracket(lam)
-        best = -lam * math.log1p(math.exp(-1 / lam)) if lam else 0.0
-        assert low - 1e-15 <= best <= high + 1e-15
-    assert path.bracket(1)[1] - path.bracket(1)[0] <= 0.01
-    assert frontier(BIT, path) == path.points
-    bobs, eves = zip(*((one.risks.bob, one.risks.eve) for one in frontier(BIT)), strict=True)
-    assert list(bobs) == sorted(bobs)
-    assert list(eves) == sorted(eves)
-    with pytest.raises(InputError, match="has no path of finitely many pieces: Eve reports probabilities"):
+def test_points_of_the_curved_frontier_are_those_of_the_closed_form() -> None:
+    points = edge_points(BIT)
+    assert [one.bob for one in points] == sorted(one.bob for one in points)
+    for lam in (0.1, 1, 5):  # no point lies below the line of R_A that lam allows
+        best = -lam * math.log1p(math.exp(-1 / lam))
+        assert all(one.alice(lam) >= best - 1e-12 for one in points)
+    with pytest.raises(InputError, match="has no path of finitely many pieces: Eve reports probabilities; `sweep`"):
         lambda_path(BIT)
-    with pytest.raises(InputError, match="tolerance = 0 must be positive"):
-        bracketed_path(BIT, tolerance=0)
-
-
-def test_a_bracketed_path_holds_the_closed_form_at_tiny_prices() -> None:
-    heavy = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent("log", weight=10**8)])
-    path = bracketed_path(heavy, tolerance="1/50")
-    assert path.width <= 0.01
-    for lam in (0.1, 0.35, 1, 2.5, 5):
-        low, high = path.bracket(lam / 10**8)
-        assert low - 1e-15 <= -lam * math.log1p(math.exp(-1 / lam)) <= high + 1e-15
 
 
 PEOPLE = """
@@ -368,7 +350,6 @@ secret = ["well", "ill", "well", "ill"]
         ("solve", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
         ("explain", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
         ("compare", "randomised response, because problem needs Eves with tables of losses"),
-        ("path", "the mechanism may change with every lambda"),
     ],
 )
 def test_commands_speak_of_bits(command: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -403,7 +384,7 @@ def test_tiers_need_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert printed.count("\n") == 1
 
 
-@pytest.mark.parametrize("kind", ["map", "path", "channel", "signals"])
+@pytest.mark.parametrize("kind", ["map", "channel", "signals"])
 @pytest.mark.parametrize("limit", ["", '[conditions]\nmax_information = "1/10"'])
 def test_reports_are_drawn(kind: str, limit: str, tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text(f"{PEOPLE}{limit}\n")

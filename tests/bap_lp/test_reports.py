@@ -1,4 +1,4 @@
-"""Agents who report probabilities: what they lose, what they learn, and how they are written."""
+"""Eves who report probabilities: what they lose, what they learn, and how they are written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, evaluate
+from bap_lp import Agent, InputError, Mechanism, Problem, calibrate, evaluate, solve
+from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.problems import problem_document, problem_from_dict
 
 PRIOR = ["1/4", "1/4", "1/2"]
@@ -120,9 +121,9 @@ def test_a_file_says_the_same(kind: str, secret: Any) -> None:
         (Agent("log", secret=["a"]), "eves[0].secret has 1 labels, must have 3, one per state"),
         (Agent("log", secret=["a", "", "b"]), "eves[0].secret[1] = '' must be a non-empty string or an integer"),
         (Agent("log", secret="abc"), "eves[0].secret = 'abc' must be a list of labels, one per state"),
-        (Agent("log", ["a"]), "eves[0].decisions is not for an agent who reports probabilities"),
-        (Agent("brier", harm=BOB), "eves[0].harm is not for an agent who reports probabilities"),
-        (Agent("log", prior=PRIOR), "eves[0].prior is not for an agent who reports probabilities"),
+        (Agent("log", ["a"]), "eves[0].decisions is not for an Eve who reports probabilities"),
+        (Agent("brier", harm=BOB), "eves[0].harm is not for an Eve who reports probabilities"),
+        (Agent("log", prior=PRIOR), "eves[0].prior is not for an Eve who reports probabilities"),
         (Agent("log", weight=0), "eves[0].weight = 0 must be positive"),
         (Agent(BOB, secret=[1, 2, 3]), 'eves[0].secret needs the loss "log" or "brier"'),
     ],
@@ -144,3 +145,33 @@ def test_states_without_probability_change_nothing() -> None:
     q = [[1, 0], ["1/2", "1/2"], [0, 1]]
     assert evaluate(wide, Mechanism([*q, [1, 0]])).eve == evaluate(narrow, Mechanism(q)).eve
     assert calibrate(wide) == calibrate(narrow)
+
+
+@pytest.mark.parametrize(
+    ("bob", "field"), [({"loss": "log"}, "loss = 'log'"), ({"loss": "brier", "secret": []}, "secret")]
+)
+def test_a_bob_who_reports_is_told_of_the_grid(bob: dict[str, Any], field: str) -> None:
+    document = problem_document(problem(Agent(BOB)))
+    with pytest.raises(InputError, match=r"^problem: bob\..* a grid of reports, by their Brier losses$"):
+        problem_from_dict(document | {"bob": bob})
+    with pytest.raises(InputError, match=r"^bobs\[0\].loss = '.*' must be a table: .*a grid of reports"):
+        Problem(PRIOR, bobs=[Agent(bob["loss"])], eve_loss=BOB)
+
+
+def test_a_proof_about_a_bob_who_reports_is_told_of_the_grid() -> None:
+    document = certificate_document(solve(problem(Agent(BOB))).certificate)
+    with pytest.raises(InputError, match=r"^proof: splits is no longer there: .* a grid of reports"):
+        certificate_from_dict(document | {"splits": ["."]}, "proof")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_grid_of_reports_costs_at_most_half_of_the_square_of_its_step(seed: int) -> None:
+    """Rounded to step h, Bob's best report changes a Brier loss 2 (t - r)^2 + const by at most 2 (h/2)^2."""
+    draw = np.random.default_rng(seed)
+    prior, law, eve = draw.dirichlet(np.ones(5)), draw.random(5), draw.random((5, 3))
+    values = {}
+    for n in (4, 8, 40):
+        loss = [[2 * t * (1 - t) + 2 * (t - k / n) ** 2 for k in range(n + 1)] for t in law]
+        values[n] = solve(Problem(prior, loss, eve), 0.3)
+    assert values[40].bound <= values[8].value <= values[4].value + 1e-12
+    assert all(values[n].bound <= values[40].value + 1 / (2 * n**2) for n in (4, 8))

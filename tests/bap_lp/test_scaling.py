@@ -122,11 +122,10 @@ def unique(problem: Problem) -> None:
         assert (found.fewest_signals.q == best.mechanism.q).all()
 
 
-def ranges(problem: Problem) -> None:
+def slopes(problem: Problem) -> None:
     found, best = sensitivity(problem), solve(problem)
     assert found.value == best.value
     assert (found.bob * problem.bob_loss).sum() + best.lam * found.lam_derivative == found.value
-    assert all(v in interval for v, interval in zip(problem.prior, found.prior_interval, strict=True))
 
 
 def path(problem: Problem) -> None:
@@ -142,7 +141,7 @@ QUESTIONS: dict[str, Callable[[Problem], None]] = {
     "private": private,
     "robust": worst_case,
     "uniqueness": unique,
-    "sensitivity": ranges,
+    "sensitivity": slopes,
     "path": path,
 }
 

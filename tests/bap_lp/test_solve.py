@@ -50,11 +50,9 @@ def test_merging_changes_nothing(problem: Problem, lam: F, data: st.DataObject) 
     index = np.repeat(np.arange(len(copies)), copies)
     eves = [Agent(e.loss[index], e.decisions, e.name, e.weight) for e in problem.eves]
     large = Problem((problem.p / np.array([fmpq(c) for c in copies]))[index], problem.B[index], eves=eves)
-    merged = large.merged()
-    assert len(merged.states) <= len(problem.states)
-    solution = solve(merged, lam)
-    assert solution.value == solve(large, lam).value == solve(problem, lam).value
-    assert evaluate(large, merged.expand(solution.mechanism)).alice(lam) == solution.value
+    assert len(large.arrays.merged()[0].p) <= len(problem.states)
+    solution = solve(large, lam)
+    assert evaluate(large, solution.mechanism).alice(lam) == solution.value == solve(problem, lam).value
 
 
 def test_certificate_of_another_problem_is_refused() -> None:

@@ -25,7 +25,6 @@ from bap_lp.proof.certificate import reported
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 THREE = Problem(["1/2", "1/3", "1/6"], [[0, 1, 2], [1, 0, 1], [2, 2, 0]], [[0, 1], [2, 0], [1, 1]])
 LOSS = [[0, 1], [2, 0], [1, 1]]
-LAW = [["1/2", "1/2"], [1, 0], ["1/4", "3/4"]]
 
 
 def read(folder: Path, name: str) -> Any:
@@ -147,10 +146,8 @@ CHANGED: dict[str, tuple[Callable[[], Any], str, Callable[[Any], None]]] = {
 }
 
 
-def _brier(role: str, **more: Any) -> Any:
-    agent = Agent("brier", **more)
-    tables = {"bobs": [Agent(LOSS)], "eves": [Agent(LOSS)]}
-    return solve(Problem(["1/2", "1/3", "1/6"], **(tables | {role: [agent]})), "1/3")
+def _brier() -> Any:
+    return solve(Problem(["1/2", "1/3", "1/6"], LOSS, eves=[Agent("brier", secret=["a", "b", "a"])]), "1/3")
 
 
 def _everywhere(name: str, value: Any) -> Callable[[Any], None]:
@@ -160,22 +157,27 @@ def _everywhere(name: str, value: Any) -> Callable[[Any], None]:
 # these were judged by one of the two alone: what is changed in problem.json, certificate.json and manifest.json alike
 JUDGED_ALIKE: dict[str, tuple[Callable[[], Any], Callable[[Any], None], tuple[str, ...]]] = {
     "determinism beside reports": (
-        lambda: _brier("eves", secret=["a", "b", "a"]),
+        _brier,
         _everywhere("conditions", {"deterministic": True}),
         ("problem", "certificate", "manifest"),
     ),
-    "a random secret whose values have no names": (
-        lambda: _brier("bobs", secret=LAW, decisions=["0", "1"]),
-        lambda d: d["bob"][0].pop("decisions"),
+    "a Bob who reports": (
+        lambda: solve(COIN, "1/3"),
+        lambda d: d["bob"][0].update(loss="brier"),
         ("problem",),
     ),
-    "names of a secret that has its own": (
-        lambda: _brier("bobs", secret=["a", "b", "a"]),
-        lambda d: d["bob"][0].update(decisions=["a", "b"]),
+    "a secret of Bob": (
+        lambda: solve(COIN, "1/3"),
+        lambda d: d["bob"][0].update(secret=["a", "b"]),
         ("problem",),
+    ),
+    "a subdivision of Bob's reports": (
+        lambda: solve(COIN, "1/3"),
+        lambda d: d.update(splits=["."]),
+        ("certificate",),
     ),
     "decisions of an Eve who reports": (
-        lambda: _brier("eves", secret=["a", "b", "a"]),
+        _brier,
         lambda d: d["eve"][0].update(decisions=["a", "b"]),
         ("problem",),
     ),
@@ -205,8 +207,7 @@ PROOFS: dict[str, Callable[[], Any]] = {
     "release": lambda: solve(COIN, "1/3"),
     "conditions": lambda: solve(COIN, "1/3", conditions=Conditions(exp_epsilon=3)),
     "a search": _searched,
-    "a Bob who reports": lambda: _brier("bobs", secret=["a", "b", "a"]),
-    "an Eve who reports": lambda: _brier("eves", secret=["a", "b", "a"]),
+    "an Eve who reports": _brier,
     "scenarios": lambda: robust([COIN, COIN], "1/3"),
     "tiers": lambda: tiers([COIN, COIN], "1/3", conditions=[{"exp_epsilon": 3}, None]),
     "box": lambda: solve(THREE, "1/3", priors=PriorSet.box([0, 0, 0], [1, 1, 1])),
@@ -216,13 +217,11 @@ PROOFS: dict[str, Callable[[], Any]] = {
 }
 USED = {
     "a search": "cases",
-    "a Bob who reports": "splits",
     "an Eve who reports": "reports",
     "tiers": "weights_of_tiers",
 }
 UNUSED: dict[str, list[Any]] = {
     "weights_of_tiers": [[], ["1"]],
-    "splits": [[], ["."], [""]],
     "reports": [[], [[["1"]]]],
     "cases": [[], [{"replies": {}, "weights": {}}]],
     "witness": [[], [[]], *({"shape": [0, n], "at": []} for n in range(4)), [["-1", "0", "0"]]],
@@ -251,11 +250,8 @@ def test_a_value_with_logarithms_is_a_float_whatever_the_bound(bound: int) -> No
 
 
 def test_labels_are_not_numbers_however_many_digits_they_have(tmp_path: Path) -> None:
-    bobs, eve = (
-        [Agent("brier", secret=["y", "n", "y"]), Agent(THREE.bobs[0].loss, name="g")],
-        Agent("log", secret=["a", "9" * 25_000, "a"]),
-    )
-    save_bundle(tmp_path, solve(Problem(["1/2", "1/3", "1/6"], bobs=bobs, eves=[eve]), "1/9"))
+    eve = Agent("log", secret=["a", "9" * 25_000, "a"])
+    save_bundle(tmp_path, solve(Problem(["1/2", "1/3", "1/6"], LOSS, eves=[eve]), "1/9"))
     assert both(tmp_path) == (True, True)
 
 

@@ -291,7 +291,7 @@ function drawPieces(index) {
   $("pieces").scrollTop = here.offsetTop - $("pieces").clientHeight / 2;
 }
 
-const reported = () => [...data.problem.bobs, ...data.problem.eves].some(({ reports }) => reports);
+const reported = () => data.problem.eves.some(({ reports }) => reports);
 
 // Risks of the mechanism of a piece, unless this browser finds that it is not optimal there
 function pieceRisks(k) {

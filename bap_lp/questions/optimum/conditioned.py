@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.form import LinearForm
@@ -43,7 +42,6 @@ from bap_lp.notions.obedience import Margin, Obedience
 from bap_lp.notions.table import TABLE
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair
-from bap_lp.program.forecasts import ToldProblem
 from bap_lp.program.lowering import lowered, signals_of
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, closed, reported
@@ -157,8 +155,6 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     """The shadow prices of every condition's numbers, by condition and label; none if the conditions are not convex."""
     certificate = solution.certificate
     problem = solution.problem.exactly
-    if problem.forecasting:
-        problem = ToldProblem.of(problem, certificate.splits).finite
     if certificate.reports:
         problem = problem.reported(certificate.reports)
     layout = release_statement(problem, EXACT.zero, certificate.conditions).layout
@@ -169,25 +165,8 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     return {name: {label: stated(v, solution.exact) for label, v in own.items()} for name, own in found.items()}
 
 
-@checked
 def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
-    """What each condition of a solution costs, with its shadow prices.
-
-    Args:
-        solution: an optimum under conditions.
-
-    Returns:
-        One entry per condition, in the order of the table; none if there are no conditions. A condition among several
-        may cost nothing alone, because the others imply it.
-
-    >>> from bap_lp import Conditions, Problem, condition_costs, solve
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]],
-    ...                states=["heads", "tails"])
-    >>> cap = Conditions(posterior_caps=[{"event": ["heads"], "at_most": "9/10"}])
-    >>> [found] = condition_costs(solve(coin, 0, conditions=cap))
-    >>> print(found.name, found.cost, dict(found.shadow_prices))
-    posterior_caps 1/12 {'posterior_caps[0].at_most': Fraction(25, 27)}
-    """
+    """What `Solution.costs` returns."""
     given = solution.certificate.conditions
     if given.empty and not solution.problem.misaligned:
         return ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bap_lp.model.calibration import extremes
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
@@ -19,8 +19,11 @@ from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import NEAR, Certificate
+from bap_lp.proof.certificate import Certificate
 from bap_lp.rational import Array, by_rows, field_of, in_floats, is_exact
+
+if TYPE_CHECKING:
+    from bap_lp.questions.optimum.conditioned import ConditionCost
 
 _WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below which 2^-52 of a loss is seen
 
@@ -88,30 +91,31 @@ class Solution(Tabular):
         """What the conditions cost: value minus the optimum without them; None if there are none."""
         return None if self.unconstrained is None else self.value - self.unconstrained
 
+    def costs(self) -> tuple[ConditionCost, ...]:
+        """What each condition costs in R_A: entries with `name`, `cost` and `shadow_prices` (of its numbers, by label).
+
+        The cost of one of several conditions is what R_A would save without it, the others kept. It may be nothing,
+        because the others imply the condition.
+
+        >>> from bap_lp import Problem, solve
+        >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
+        >>> cap = {"posterior_caps": [{"event": ["0"], "at_most": "9/10"}]}
+        >>> [found] = solve(coin, 0, conditions=cap).costs()
+        >>> print(found.name, found.cost, dict(found.shadow_prices))
+        posterior_caps 1/12 {'posterior_caps[0].at_most': Fraction(25, 27)}
+        """
+        from bap_lp.questions.optimum.conditioned import condition_costs  # which solves again
+
+        return condition_costs(self)
+
     @property
     def price_of_determinism(self) -> Number | None:
         """What determinism costs: value minus the optimum under the other conditions."""
         return None if self.randomised is None else self.value - self.randomised
 
-    @property
-    def wide(self) -> bool:
-        """Whether the reports of a Bob were too many to prove the mechanism optimal: the gap is then a wide one."""
-        if not self.certificate.splits:
-            return False
-        (bob_full, eve_full), (bob_null, eve_null) = extremes(self.problem)
-        spread = float(bob_null - bob_full) + float(self.lam) * float(eve_null - eve_full)
-        return float(self.gap) > NEAR * spread
-
     def summary(self) -> str:
         """The optimum and its proof in plain sentences."""
         among = "" if self.conditions is None else " that meets the conditions"
-        if self.wide:
-            signals = counted(len(self.mechanism.signals), "signal")
-            return (
-                f"At {equals('lambda', self.lam)} a mechanism with {signals} has "
-                f"{equals('R_A', self.value)}: {equals('R_B', self.risks.bob)}, {equals('R_E', self.risks.eve)}.\n"
-                f"It is not proved optimal: no mechanism{among} has an R_A below {float(self.bound):.12g}."
-            )
         what = "R_A" if self.priors is None else "worst R_A"
         lines = [
             f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",

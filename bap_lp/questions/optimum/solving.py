@@ -93,7 +93,6 @@ def solve(
         others = {
             "under conditions": not given.empty,
             "over a set of priors": priors is not None,
-            "if a Bob reports probabilities": problem.forecasting,
             "where probabilities are reported": problem.reporting,
         }
         if formulation == "paper" and any(others.values()):
@@ -103,10 +102,6 @@ def solve(
             from bap_lp.questions.prior_sets.solving import solve_over_priors
 
             found = solve_over_priors(problem, price, exact, given, priors, progress)
-        elif problem.forecasting:
-            from bap_lp.questions.optimum.forecast import solve_forecast  # few Bobs report probabilities
-
-            found = solve_forecast(problem, price, exact, given, progress)
         elif problem.reporting or given.max_information is not None:
             from bap_lp.questions.optimum.reported import solve_reported
 

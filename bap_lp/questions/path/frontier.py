@@ -27,30 +27,28 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
-from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.questions.path.bracketed import BracketedPath, every_lambda
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, all_mechanisms, lambda_path
 from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show, stated
 
+_POWERS = range(-3, 4)  # of two, times the calibrated lambda
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
 
 @checked
-def frontier(problem: Problem, path: Path | BracketedPath | None = None) -> tuple[Piece, ...] | tuple[Solution, ...]:
+def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     """The vertices of the efficient edge, from full utility to full privacy, each with its risks and mechanism.
 
     A vertex is optimal for lam from `start` to `end`: the slopes of the edges on its two sides. A path under conditions
-    gives the frontier of the mechanisms that satisfy them. Where probabilities are reported the edge is curved, and
-    proved points of it are given.
+    gives the frontier of the mechanisms that satisfy them.
 
     Args:
         problem: the problem.
         path: the path of the problem, if it is known already.
 
     Returns:
-        The pieces of the path, or its points.
+        The pieces of the path.
 
     Raises:
         InputError: the path cannot be computed, as for `lambda_path`.
@@ -60,8 +58,17 @@ def frontier(problem: Problem, path: Path | BracketedPath | None = None) -> tupl
     >>> [(str(vertex.risks.bob), str(vertex.risks.eve)) for vertex in frontier(coin)]
     [('1/4', '0'), ('13/40', '3/4')]
     """
-    path = path or every_lambda(problem)
-    return path.points if isinstance(path, BracketedPath) else path.pieces
+    return (path or lambda_path(problem)).pieces
+
+
+def edge_points(problem: Problem) -> list[Risks]:
+    """Risks of optima at some lambdas: points of a frontier that is curved, as with Eves who report probabilities."""
+    try:
+        middle = float(lam_of(problem, "calibrated"))
+    except InputError:  # Eve gains nothing from the data
+        middle = 1.0
+    found = (solve(problem, lam).risks for lam in (0.0, *(middle * 2.0**k for k in _POWERS)))
+    return sorted(found, key=lambda one: one.eve)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,29 +289,3 @@ def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) ->
     slack = 0 if exact else max(TOLERANCE, path.tolerance) * float(path.problem.E.max())
     endless = zeros_at[-1] == last.start and last.risks.eve - own.eve <= slack
     return LamInterval(zeros_at[0], math.inf if endless else zeros_at[-1])
-
-
-@checked
-def excess(problem: Problem, mechanism: Mechanism, lam: Any = "calibrated") -> Number:
-    """R_A of the mechanism minus the least R_A of all: what choosing it costs at lam.
-
-    Args:
-        problem: the problem.
-        mechanism: the mechanism.
-        lam: the price of privacy, or "calibrated".
-
-    Returns:
-        The difference, which is not negative: exact if all numbers are.
-
-    Raises:
-        InputError: the mechanism has other states than the problem, or lam is not a number that is at least 0.
-
-    >>> from bap_lp import Mechanism, Problem, excess
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> print(excess(coin, Mechanism([[1, 0], [0, 1]])))
-    7/40
-    """
-    price = lam_of(problem, lam)
-    exact = problem.exact and mechanism.exact and is_exact(price)
-    at = stated(price, exact)
-    return risks_of(problem, mechanism).alice(at) - solve(problem, at, exact=exact).value

@@ -18,6 +18,7 @@ import numpy as np
 
 from bap_lp.arguments import checked
 from bap_lp.engines.compact.compact import normalised
+from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.solve import Infeasible, solve_program
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
@@ -26,6 +27,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.merging import first_members
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.proof.cases import Case
@@ -34,7 +36,7 @@ from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range
-from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.optimum.solving import free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import conditioned_vertices, free_vertices
 from bap_lp.questions.path.piece import ConditionedPiece, Piece
@@ -173,10 +175,10 @@ def lambda_path(
     0 1/4 0
     1/10 13/40 3/4
     """
-    reporters = [agent.name for agent in (*problem.bobs, *problem.eves) if reports(agent)]
+    reporters = [eve.name for eve in problem.eves if reports(eve)]
     if reporters or (conditions is not None and conditions.max_information is not None):
         why = f"{reporters[0]} reports probabilities" if reporters else "max_information is no linear condition"
-        rule = f"has no path of finitely many pieces: {why} (`bracketed_path` has a bracket)"
+        rule = f"has no path of finitely many pieces: {why}; `sweep` solves at a list of lambdas"
         raise InputError("problem", None, rule)
     if problem.misaligned or (conditions is not None and not conditions.empty):
         return _conditioned_path(problem, exact, progress, conditions or Conditions())
@@ -194,13 +196,12 @@ def lambda_path(
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
     else:
-        merged = problem.merged()
-        arrays, index = merged.arrays, merged.index
+        first = first_members(index)
 
         def at(lam: float) -> SupportLine:
-            best = solve(merged, lam, exact=False)
+            best = free_solution(problem, lam, arrays, index, solve_compact(arrays, lam))
             assert best.certificate.channel is not None
-            rho, dual = arrays.p[:, None] * floats(best.certificate.channel), best.certificate.dual
+            rho, dual = arrays.p[:, None] * floats(best.certificate.channel)[first], best.certificate.dual
             risks = joint_risks(arrays, rho)
             return SupportLine(rho, risks.bob, risks.eve, dual, best.bound)
 

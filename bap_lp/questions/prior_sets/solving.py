@@ -88,23 +88,6 @@ def solve_over_priors(
     return replace(best, without=free.conclude(free.solve(progress), priors).value)
 
 
-def ends_at(best: Solution, lam: Any) -> tuple[Any, Any]:
-    """Rationals below and above the least worst R_A at another lam, from the proof and the mechanism of `best`.
-
-    The first, from the same listed priors and replies, is concave in lam; the second, the largest of lines, is convex.
-    """
-    proof, whole, price = best.certificate, best.problem.exactly, EXACT.number(lam)
-    assert proof.priors is not None
-    assert proof.listed is not None
-    assert proof.channel is not None
-    credal = proof.priors.on(whole.p, proof.exact)
-    task = _Task.of(best.problem, whole, price, proof.conditions, credal, proof.exact)
-    program = listed_program(task.base, task.arrays, price, proof.listed)
-    search = Search(task.arrays, price, proof.channel, ExactOracle(credal), proof.listed[0], credal)
-    search.climb(proof.listed[1:])
-    return program.bound(priced(program, proof.dual, proof.channel)), search.run(nodes=most_nodes(credal))
-
-
 @dataclass(frozen=True, eq=False)
 class _Task:
     problem: Problem

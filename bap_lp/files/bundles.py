@@ -26,7 +26,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
@@ -122,7 +121,6 @@ class Bundle(Displayed):
         return verify_mechanism(problems if several else self.problem, self.mechanism, self.certificate, able)
 
 
-@checked
 def save_bundle(
     path: str | os.PathLike[str],
     solution: Any,
@@ -248,7 +246,6 @@ def manifested(
     return manifest, raw
 
 
-@checked
 def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     """Read a bundle and check its hashes; `verify` then judges the proof.
 

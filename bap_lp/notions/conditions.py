@@ -86,10 +86,12 @@ class Conditions:
     independent_of: Any = None
 
     @classmethod
-    def from_plain(cls, given: Any, name: str = "conditions", states: Any = None) -> Conditions | None:
-        """Conditions from a table of their names, whose errors call the fields conditions.*; None if it is no table."""
+    def of(cls, given: Any, name: str = "conditions") -> Conditions:
+        """Conditions as they are, or from a table of their names, whose errors call the fields conditions.*."""
+        if isinstance(given, Conditions):
+            return given
         if not isinstance(given, Mapping):
-            return None
+            raise InputError(name, given, "must be a table")
         try:
             return cls(**{str(key): value for key, value in given.items()})
         except InputError as error:
@@ -159,14 +161,9 @@ def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:
     rows = list(given) if isinstance(given, (list, tuple)) else [given] * count
     if len(rows) != count:
         raise InputError("conditions", None, f"has {len(rows)} entries, must have {count}, one per problem")
-    out = []
-    for k, row in enumerate(rows):
-        name = f"conditions[{k}]" if isinstance(given, (list, tuple)) else "conditions"
-        read = Conditions() if row is None else row if isinstance(row, Conditions) else Conditions.from_plain(row, name)
-        if read is None:
-            raise InputError(name, None, f"must be Conditions or a table of them, is of type {type(row).__name__}")
-        out.append(read)
-    return () if all(read.empty for read in out) else tuple(out)
+    each = isinstance(given, (list, tuple))
+    out = tuple(Conditions.of(row or {}, f"conditions[{k}]" if each else "conditions") for k, row in enumerate(rows))
+    return () if all(read.empty for read in out) else out
 
 
 def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem]) -> list[tuple[Notion, ...]]:

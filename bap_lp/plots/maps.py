@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -40,7 +39,6 @@ def _place(risks: Risks) -> tuple[float, float]:
     return -float(risks.bob), -float(risks.eve)
 
 
-@checked
 def risk_utility_map(
     problem: Problem,
     lam: Any = "calibrated",
@@ -49,7 +47,7 @@ def risk_utility_map(
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
     optimum: Risks | None = None,
-    conditions: Conditions | None = None,
+    conditions: Any = None,
     ax: Any = None,
 ) -> Any:
     """All mechanisms at once: what is attainable, the frontier, the optimum at lam, and the usual releases.
@@ -69,11 +67,11 @@ def risk_utility_map(
     Returns:
         The Axes.
     """
-    path = path or every_lambda(problem)
+    path, conditions = path or every_lambda(problem), Conditions.of(conditions or {})
     price = public(lam_of(path.problem, lam))
     comparison = comparison or compare(path.problem, price, conditions=conditions)
     drawn, name = _vertices(path), "frontier: nothing is better"
-    if conditions is not None and not conditions.empty:
+    if not conditions.empty:
         drawn, name = _vertices(every_lambda(path.problem, conditions=conditions)), "frontier under the conditions"
     if families is None:
         small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and isinstance(path, Path)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, several
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
@@ -29,7 +28,6 @@ from bap_lp.proof.statement import numbers_of
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
-@checked
 def verify_mechanism(
     problem: Problem | Sequence[Problem], mechanism: Mechanism, certificate: Certificate, allow_float: bool = True
 ) -> Verdict:
@@ -54,7 +52,7 @@ def verify_mechanism(
     the mechanism is not the one that is proved
     in state 1 it sends 0 with probability 0, the proof says 3/10
     """
-    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
     if not problems or tuple(mechanism.states) != tuple(problems[0].states):
         return Verdict(False, "the states of the mechanism are not those of the problem")
     if certificate.channel is None:

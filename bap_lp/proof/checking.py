@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, several
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -31,7 +30,6 @@ from bap_lp.proof.statement import (
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
-@checked
 def verify(
     problem: Problem | Sequence[Problem],
     certificate: Certificate,
@@ -57,7 +55,7 @@ def verify(
     >>> verify(coin, solve(coin, exact=False).certificate, allow_float=False).ok
     False
     """
-    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
     if slack is not None and not (isinstance(slack, Real) and slack >= 0):
         raise InputError("slack", None, f"must be a number that is not negative, is {slack!r:.40}")
     wrong = _misfit(problems, certificate, allow_float)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from sys import float_info
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, equals, fraction
@@ -66,7 +65,6 @@ class Sensitivity(ReadOnly, Displayed):
         return f": {equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
-@checked
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
     """Derivatives of the optimal R_A by every entry of prior and losses, and how far each entry may move alone.
 

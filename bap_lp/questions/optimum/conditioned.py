@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.form import LinearForm
@@ -169,7 +168,6 @@ def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:
     return {name: {label: stated(v, solution.exact) for label, v in own.items()} for name, own in found.items()}
 
 
-@checked
 def condition_costs(solution: Solution) -> tuple[ConditionCost, ...]:
     """What each condition of a solution costs, with its shadow prices.
 

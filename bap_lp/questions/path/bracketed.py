@@ -20,7 +20,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.model.calibration import calibrate, extremes, lam_of
 from bap_lp.model.display import Grid, Tabular, counted, decimal
 from bap_lp.model.problem import Problem
@@ -135,7 +134,6 @@ def _over_priors(one: Solution, at: Fraction) -> Ends:
     return Fraction(public(low)), Fraction(public(high))
 
 
-@checked
 def bracketed_path(
     problem: Problem,
     tolerance: Any = "1/100",

@@ -19,9 +19,6 @@ UNIONS = {("gaussian", "Eve"), ("gaussian", "Release")}  # types that stand for 
 RAISES_NOTHING = {  # the arguments are checked already, or the answer is a verdict
     ("bap_lp", "condition_costs"),
     ("bap_lp", "verify"),
-    ("bap_lp", "verify_mechanism"),
-    ("bap_lp", "verify_robust"),
-    ("bap_lp", "verify_tiers"),
     ("gaussian", "corner"),
     ("gaussian", "decision_rate"),
     ("gaussian", "mean_lost_band"),

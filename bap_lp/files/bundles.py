@@ -39,8 +39,9 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.several import tier_views
-from bap_lp.proof.binding import other_demands, other_priors, other_several, verify_mechanism
+from bap_lp.proof.binding import other_demands, other_priors, other_several
 from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.checking import verify
 from bap_lp.rational import InputError, field_of, number, public, text
 
 FORMAT = "bap-lp bundle 2"
@@ -118,7 +119,7 @@ class Bundle(Displayed):
             wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
         if wrong:
             return Verdict(False, wrong)
-        return verify_mechanism(problems if several else self.problem, self.mechanism, self.certificate, able)
+        return verify(problems, self.certificate, self.mechanism, able)
 
 
 def save_bundle(

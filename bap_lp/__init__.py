@@ -34,13 +34,10 @@ if TYPE_CHECKING:
     from bap_lp.model.risks import Risks as Risks
     from bap_lp.notions.conditions import Conditions as Conditions
     from bap_lp.program.prior_set import PriorSet as PriorSet
-    from bap_lp.proof.binding import verify_mechanism as verify_mechanism
     from bap_lp.proof.certificate import Certificate as Certificate
     from bap_lp.proof.certificate import ConflictError as ConflictError
     from bap_lp.proof.certificate import Verdict as Verdict
     from bap_lp.proof.checking import verify as verify
-    from bap_lp.proof.checking import verify_robust as verify_robust
-    from bap_lp.proof.checking import verify_tiers as verify_tiers
     from bap_lp.questions.convex.cvxpy_bridge import to_cvxpy as to_cvxpy
     from bap_lp.questions.convex.quadratic import quadratic as quadratic
     from bap_lp.questions.optimum.solution import Solution as Solution
@@ -79,9 +76,8 @@ _MODULES = {
     "model.risks": "Risks",
     "notions.conditions": "Conditions",
     "program.prior_set": "PriorSet",
-    "proof.binding": "verify_mechanism",
     "proof.certificate": "Certificate ConflictError Verdict",
-    "proof.checking": "verify verify_robust verify_tiers",
+    "proof.checking": "verify",
     "questions.convex.cvxpy_bridge": "to_cvxpy",
     "questions.convex.quadratic": "quadratic",
     "questions.optimum.solution": "Solution",

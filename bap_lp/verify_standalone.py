@@ -48,7 +48,7 @@ from itertools import combinations, pairwise, product
 from types import SimpleNamespace as Record
 
 LIMITS = {"bytes": 2**28, "digits": 20_000, "keys": 10_000, "depth": 64, "columns": 100_000, "cells": 20_000_000,
-          "memory": 2**30, "bits": 100_000, "parts": 5_000_000, "work": 20_000_000}
+          "bits": 100_000, "parts": 5_000_000, "work": 20_000_000}
 NUMBER = re.compile(r"[-+]?([0-9]+(/[0-9]+)?|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?)")
 FORMAT, RECORDS, MOST, LOOSE = "bap-lp bundle 2", "bap microdata 4", 10**300, F(1, 2**48)
 FOLDER = ["study.json", "mechanism.json", "result.json", "prior.json", "certificate.json"]  # of records
@@ -349,7 +349,6 @@ class LoweredGame:
 
 # ---- the problem
 
-ENTRY = 200  # bytes of a fraction in a table
 
 
 class Game:
@@ -374,7 +373,7 @@ class Game:
         need(len(reports) >= count, "every Eve who reports needs her reports")
         lists, self.more = iter(reports), reports[count:]  # more: of secrets about which information is limited
         cells = self.N * (columns + sum(len(a.decisions) * a.known for a in eves) + sum(v[0][0] for v in reports))
-        need(cells * ENTRY <= LIMITS["memory"], "the tables are too large (BAP_LIMITS=memory=N raises this)")
+        need(cells <= LIMITS["cells"], "the tables are too large (BAP_LIMITS=cells=N raises this)")
         spend(cells)
         self.B, self.E, self.views, self.scores = [[F(0)] for _ in self.p], [[] for _ in self.p], [], []
         for a in bobs:

@@ -111,7 +111,7 @@ def _check(
         problems, asked, shares = tiers_of([one.problem for one in loaded], list(lams), list(weights))
         able = allow_float or any(isinstance(v, float) for v in (*asked, *shares))
         wrong = other_several(problems, asked, shares, [one.conditions for one in loaded], proof)
-        verdict = Verdict(False, wrong) if wrong else verify(problems, proof, able)
+        verdict = Verdict(False, wrong) if wrong else verify(problems, proof, allow_float=able)
     if not verdict.optimal:
         print(f"bap: {source_name(path)} does not prove the optimum: {clean(verdict.reason, 500)}", file=sys.stderr)
         raise typer.Exit(1)

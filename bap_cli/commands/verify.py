@@ -19,7 +19,7 @@ from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document
 from bap_lp.model.display import clean, equals
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.proof.binding import not_demanded, other_demands, other_priors, verify_mechanism
+from bap_lp.proof.binding import not_demanded, other_demands, other_priors
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.checking import verify as verify_certificate
 from bap_lp.rational import InputError
@@ -108,10 +108,7 @@ def _check(
         if wrong and not as_claimed:
             wrong += " (--as-claimed checks the certificate for its own lambda and conditions)"
         allowed = allow_float or isinstance(wanted, float)
-        if not wrong and channel is not None:
-            verdict = verify_mechanism(loaded.problem, channel, proof, allowed)
-        else:
-            verdict = verify_certificate(loaded.problem, proof, allowed)
+        verdict = verify_certificate(loaded.problem, proof, None if wrong else channel, allowed)
     if not verdict.optimal or wrong:
         refuse(f"{name} does not prove the optimum of {loaded.source}: {wrong or verdict.reason}")
     return verdict.reason

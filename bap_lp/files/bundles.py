@@ -26,7 +26,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
@@ -40,8 +39,9 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.several import tier_views
-from bap_lp.proof.binding import other_demands, other_priors, other_several, verify_mechanism
+from bap_lp.proof.binding import other_demands, other_priors, other_several
 from bap_lp.proof.certificate import Certificate, Verdict
+from bap_lp.proof.checking import verify
 from bap_lp.rational import InputError, field_of, number, public, text
 
 FORMAT = "bap-lp bundle 2"
@@ -119,10 +119,9 @@ class Bundle(Displayed):
             wrong = wrong or other_priors(self.problems[0].priors, self.certificate)
         if wrong:
             return Verdict(False, wrong)
-        return verify_mechanism(problems if several else self.problem, self.mechanism, self.certificate, able)
+        return verify(problems, self.certificate, self.mechanism, able)
 
 
-@checked
 def save_bundle(
     path: str | os.PathLike[str],
     solution: Any,
@@ -248,7 +247,6 @@ def manifested(
     return manifest, raw
 
 
-@checked
 def load_bundle(path: str | os.PathLike[str]) -> Bundle:
     """Read a bundle and check its hashes; `verify` then judges the proof.
 

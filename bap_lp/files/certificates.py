@@ -29,16 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
-from bap_lp.files.problems import conditions_from, priors_from
 from bap_lp.files.tables import proof_table, read_proof_table, signed_number
 from bap_lp.files.writing import write_files
 from bap_lp.model.display import clean
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
-from bap_lp.program.prior_set import PRIOR_KEYS
+from bap_lp.program.prior_set import PRIOR_KEYS, PriorSet
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.rational import EXACT, Array, InputError, public, text
@@ -73,7 +71,6 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-@checked
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     """Read a certificate. `verify` judges signs, sums and sizes; here only exact numbers are required.
 
@@ -145,15 +142,15 @@ def certificate_from_dict(document: Any, source: str) -> Certificate:
             channel,
             _dual(document, ""),
             exact,
-            Conditions() if several else conditions_from(asked),
+            Conditions() if several else Conditions.of(asked),
             tuple(_case(part, f"cases[{k}]", shape) for k, part in enumerate(document.get("cases", []))),
             document["kind"],
             shares,
             reports=tuple(read_proof_table(v, f"reports[{k}]", 2) for k, v in enumerate(document.get("reports", []))),
-            priors=priors_from(document["priors"]) if over else None,
+            priors=PriorSet.of(document["priors"]) if over else None,
             listed=listed,
             witness=witness,
-            conditions_of=tuple(map(conditions_from, asked)) if several else (),
+            conditions_of=tuple(map(Conditions.of, asked)) if several else (),
         )
 
 
@@ -245,7 +242,6 @@ def conflict_document(error: ConflictError) -> dict[str, Any]:
     return certificate_document(error.proof) | {"conflict": list(error.conflict)}
 
 
-@checked
 def save_certificate(path: str | os.PathLike[str], certificate: Certificate) -> None:
     """Write a certificate file (JSON).
 

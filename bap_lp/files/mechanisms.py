@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.tables import long_number, texts
@@ -24,7 +23,6 @@ MECHANISM: dict[str, Any] = {
 }
 
 
-@checked
 def load_mechanism(path: str | os.PathLike[str], states: Sequence[str] | None = None) -> Mechanism:
     """Read a mechanism. Given the states of a problem, its own must be those, in that order, or be left out.
 
@@ -71,7 +69,6 @@ def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
     return {"states": list(mechanism.states), "signals": list(mechanism.signals), "channel": texts(mechanism.q)}
 
 
-@checked
 def save_mechanism(path: str | os.PathLike[str], mechanism: Mechanism) -> None:
     """Write a mechanism file: binary if its name ends in .npz, JSON otherwise.
 

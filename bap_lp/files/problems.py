@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, items, length
@@ -59,7 +58,6 @@ class ProblemFile:
     priors: PriorSet | None = field(default=None, kw_only=True)
 
 
-@checked
 def load_problem(path: str | os.PathLike[str]) -> ProblemFile:
     """Read a problem file: TOML, JSON, or the binary .npz of `save_problem`.
 
@@ -120,16 +118,8 @@ def priors_for(table: dict[str, Any] | None, problem: Problem) -> PriorSet | Non
     """The set of priors, if there is one, that fits the problem."""
     if table is None:
         return None
-    priors = priors_from(table)
+    priors = PriorSet.of(table)
     priors.on(problem.exactly.p, priors.exact)
-    return priors
-
-
-def priors_from(table: Any) -> PriorSet:
-    """A set of priors from its table; errors call the fields priors.*."""
-    priors = PriorSet.from_plain(table)
-    if priors is None:
-        raise InputError("priors", table, "must be a table")
     return priors
 
 
@@ -137,19 +127,11 @@ def conditions_for(table: dict[str, Any] | None, problem: Problem) -> Conditions
     """The conditions, if there are any, that fit the problem."""
     if not table:
         return None
-    conditions = conditions_from(table)
+    conditions = Conditions.of(table)
     try:
         conditions.demands(problem.exactly)
     except InputError as error:
         raise InputError(f"conditions.{error.field}", error.value, error.rule) from None
-    return conditions
-
-
-def conditions_from(table: dict[str, Any]) -> Conditions:
-    """Conditions from their table; errors call the fields conditions.*."""
-    conditions = Conditions.from_plain(table)
-    if conditions is None:
-        raise InputError("conditions", table, "must be a table")
     return conditions
 
 
@@ -232,7 +214,6 @@ def _document(problem: Problem, lam: Any, table: Callable[[Array], Any]) -> dict
     }
 
 
-@checked
 def save_problem(path: str | os.PathLike[str], problem: Problem, lam: Any = "calibrated") -> None:
     """Write a problem file: what was built in Python can be reported and shared from the command line.
 

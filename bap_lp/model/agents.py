@@ -8,30 +8,21 @@ What an Eve knows besides the signal is z, drawn from k(z|x) apart from it:
     R_E = sum_{s,z} min_j sum_x p(x) k(z|x) q(s|x) E(x,j)
 So an Eve with knowledge is one Eve per value z, with the losses k(z|x) E(x,j): a group of columns of its own. With
 `knows`, a label per state, z is a function of x and k(z|x) is one or zero.
-
-The decisions of several Bobs, or of an Eve and what she may know, multiply: a short text can ask for a large table. Its
-memory is estimated, and refused, before it is built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, several
 from bap_lp.limits import limit, raising
 from bap_lp.model.labels import BY_GRID, joined, joints, labels, probability, state_labels, weight_of
 from bap_lp.model.reports import SCORES, reports
 from bap_lp.rational import EXACT, Array, Field, InputError, array, floats, is_exact
-
-_MOST = 100_000  # joint decisions
-# bytes of an entry with the copy that is made on the way, of a rational, and of a label without its letters: the growth
-# of the process while problems of 0.6 to 8 million entries were built, per entry
-_ENTRY, _RATIONAL, _LABEL = 16, 48, 64
 
 
 @dataclass(frozen=True)
@@ -82,7 +73,7 @@ def read_agents(
         raise InputError(f"{role}_loss", None, f"or {role}s must be given, one of the two")
     alone = agents is None
     out = []
-    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else several(f"{role}s", agents, Agent)):
+    for k, agent in enumerate([Agent(loss, decisions)] if agents is None else agents):
         field = f"{role}_loss" if alone else f"{role}s[{k}].loss"
         if isinstance(agent.loss, str):
             out.append(_read_reporter(agent, role, k, field, rows))
@@ -205,53 +196,26 @@ def agent_numbers(agent: Agent) -> list[Any]:
     return [part for part in own if part is not None]
 
 
-def _require_memory(role: str, words: str, states: int, columns: int, rationals: int, letters: int) -> None:
-    """Refuse a table that would be too large; `rationals`: how many are objects of their own, `letters`: of labels."""
-    need, most = columns * (states * _ENTRY + _LABEL) + rationals * _RATIONAL + letters, limit("memory")
-    if need > most:
-        size = f"have {columns} decisions {words} in {states} states, about {need / 2**20:.1f} MB"
-        raise InputError(role, None, f"{size}, must take at most {most} bytes of memory {raising('memory')}")
-
-
-def _letters_of(groups: Iterable[Iterable[str] | None], columns: int) -> int:
-    """Letters in the joint labels of so many columns, with one part of each group."""
-    total = 0
-    for group in groups:
-        sizes = [len(part) + 2 for part in group or ()]
-        total += columns * sum(sizes) // max(1, len(sizes))
-    return total
-
-
-def _require_joint(role: str, agents: Sequence[Agent], columns: int) -> None:
-    """Refuse a table of joint decisions that would take too much memory."""
-    states = len(agents[0].loss)
-    exact, letters = is_exact(agents[0].loss), _letters_of([agent.decisions for agent in agents], columns)
-    _require_memory(role, "together", states, columns, exact * columns * states, letters)
-
-
 def require_views(eves: Sequence[Agent]) -> None:
-    """The same for the decisions of Eves at every value of what they know."""
-    eves = [eve for eve in eves if not reports(eve)]
-    if not eves:
-        return
-    states, columns, rationals, letters = len(eves[0].loss), 0, 0, 0
-    for eve in eves:
-        known, own = values_of(eve.knows, eve.knowledge) or ("",), len(eve.decisions or ())
-        columns += len(known) * own
-        letters += _letters_of([[eve.name], known, eve.decisions], len(known) * own)
-        rationals += is_exact(eve.loss) * states * own * (1 if eve.knowledge is None else len(known))
-    if columns > sum(len(eve.decisions or ()) for eve in eves):
-        _require_memory("eves", "with all that they may know", states, columns, rationals, letters)
+    """Refuse a table of what Eves decide at every value of what they know that would be too large."""
+    tables = [eve for eve in eves if not reports(eve)]
+    known = [len(values_of(eve.knows, eve.knowledge) or ("",)) for eve in tables]
+    if max(known, default=1) > 1:
+        columns = sum(count * len(eve.decisions or ()) for count, eve in zip(known, tables, strict=True))
+        _require_size("eves", columns, len(tables[0].loss))
+
+
+def _require_size(role: str, columns: int, states: int) -> None:
+    """Refuse a table of so many columns: decisions multiply, and a short text can ask for a large table."""
+    for name, size in (("columns", columns), ("cells", columns * states)):
+        if size > limit(name):
+            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
+            raise InputError(role, None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
 
 
 def product_loss(bobs: tuple[Agent, ...]) -> Array:
-    columns, states = prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss)
-    for name, size in (("columns", columns), ("cells", columns * states)):
-        if len(bobs) > 1 and size > limit(name):
-            what = f"have {columns} decisions together" + (f" in {states} states" if name == "cells" else "")
-            raise InputError("bobs", None, f"{what}, must have at most {limit(name)} {name} {raising(name)}")
     if len(bobs) > 1:
-        _require_joint("bobs", bobs, columns)
+        _require_size("bobs", prod(bob.loss.shape[1] for bob in bobs), len(bobs[0].loss))
     total = counted_loss(bobs[0])
     for bob in bobs[1:]:
         total = (total[:, :, None] + counted_loss(bob)[:, None, :]).reshape(len(total), -1)
@@ -272,7 +236,6 @@ def counted_loss(agent: Agent) -> Array:
     return out
 
 
-@checked
 def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
     """One Eve on the product of the decision spaces, with the smallest of the weighted losses.
 
@@ -306,10 +269,7 @@ def minimum_of(eves: Sequence[Agent], name: str = "") -> Agent:
             raise InputError(f"eves[{k}].knowledge", None, rule)
     unnamed = [replace(eve, name="") for eve in eves]
     given = read_agents(unnamed, None, None, "eve", len(array(eves[0].loss, "eves[0].loss", 2)))
-    count = prod(eve.loss.shape[1] for eve in given)
-    if count > _MOST:
-        raise InputError("eves", None, f"have {count} joint decisions, at most {_MOST} are allowed")
-    _require_joint("eves", given, count)
+    _require_size("eves", prod(eve.loss.shape[1] for eve in given), len(given[0].loss))
     exact = all(is_exact(part) for eve in given for part in agent_numbers(eve))
     alike = not exact and len({EXACT.number(eve.weight) for eve in given}) == 1
     tables = [eve.loss if alike else counted_loss(_of_one_kind(eve)) for eve in given]

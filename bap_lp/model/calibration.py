@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
@@ -25,7 +24,6 @@ from bap_lp.rational import EXACT, UNIT, InputError, number, public, stated
 _LONGEST = 1e5  # beyond all logarithms of numbers that files hold
 
 
-@checked
 def calibrate(problem: Problem) -> Number:
     """The lam at which full and null releases tie: (R_B^null - R_B^full) / (R_E^null - R_E^full).
 

@@ -14,7 +14,6 @@ from math import comb, factorial, prod
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.labels import joined
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.rational import InputError, field_of
@@ -23,7 +22,6 @@ _MOST = 2_000_000  # entries of the channel of counts
 _MOST_PRODUCTS = 4_000_000  # an entry is a product of as many probabilities as there are draws
 
 
-@checked
 def composed(mechanism: Mechanism, draws: int) -> Mechanism:
     """The mechanism whose signal is the outcome of several independent draws for the same data.
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.agents import Agent
 from bap_lp.model.beliefs import Belief, replies, shared
 from bap_lp.model.display import LISTED, REPORTS
@@ -139,8 +138,7 @@ def joint_risks(arrays: Arrays, rho: Array) -> Risks:
     return Risks.summed(*arrays.risks(rho), len(rho))
 
 
-@checked
-def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
+def evaluate(problem: Problem, mechanism: Any, *, eve_prior: Any = None, eve_acts_on: Any = None) -> Evaluation:
     """Risks of any channel and, per signal, probability, posteriors and all optimal decisions of each agent.
 
     A misaligned Eve holds her own prior (`eve_prior`) or pursues her own loss (`eve_acts_on`): she plays her Bayes
@@ -170,6 +168,7 @@ def evaluate(problem: Problem, mechanism: Mechanism, *, eve_prior: Any = None, e
     >>> print(evaluate(coin, Mechanism([[1, 0], ["3/10", "7/10"]]), eve_prior=["1/2", "1/2"]).eve)
     3/4
     """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else Mechanism(mechanism, states=problem.states)
     rho, _ = joint(problem, mechanism)
     if eve_prior is not None or eve_acts_on is not None:
         if problem.reporting:

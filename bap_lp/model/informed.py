@@ -15,13 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.agents import Agent, expanded_losses, knowledge_of, shares_of
 from bap_lp.model.labels import probability
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind, sequence
 
 
-@checked
 def informed(eve: Agent, priors: Sequence[Any]) -> Agent:
     """An Eve who also knows which of these priors is true.
 

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from bap_lp.limits import limit, raising
 from bap_lp.rational import EXACT, Array, InputError, array, is_exact, number
 
 _MANY = 10_000
@@ -109,6 +111,10 @@ def joined(parts: Sequence[str], by: str = ", ") -> str:
 
 def joints(groups: Sequence[Sequence[str]], by: str = ", ") -> list[str]:
     """The joint labels of every choice of one part per group, the last group changing fastest."""
+    letters = sum(prod(map(len, groups)) // max(len(group), 1) * sum(map(len, group)) for group in groups)
+    if letters > limit("bytes"):
+        rule = f"have {letters} letters in their joint names, must have at most {limit('bytes')} {raising('bytes')}"
+        raise InputError("decisions", None, rule)
     parts = [[quoted(part, by) for part in group] for group in groups] if len(groups) > 1 else groups
     return [by.join(choice) for choice in product(*parts)]
 

@@ -70,18 +70,6 @@ class Mechanism(ReadOnly, Tabular):
         q.setflags(write=False)
         return self
 
-    @classmethod
-    def from_plain(cls, channel: Any, name: str, states: Sequence[str] | None) -> Mechanism | None:
-        """The channel that plain rows of numbers are, whose errors call it by this name; None if there are no rows."""
-        if not (isinstance(channel, (list, tuple, np.ndarray)) or hasattr(channel, "to_numpy")):
-            return None
-        if states is not None and len(channel) != len(states):
-            raise InputError(name, None, f"has {len(channel)} rows, must have {len(states)}, one per state")
-        try:
-            return cls(channel, states=states)
-        except InputError as error:
-            raise InputError(error.field.replace("channel", name, 1), error.value, error.rule) from None
-
     def __eq__(self, other: object) -> bool:
         """Whether two mechanisms have the same numbers, states and signals; their names do not count."""
         if not isinstance(other, Mechanism):

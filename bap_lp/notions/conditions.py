@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 class Conditions:
     """Conditions the mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
 
-    Each belongs to an entry of the table of conditions, which reads and states it; `register` adds one of your own.
-
     Args:
+        **given: what is listed here, or a condition of your own that was registered (`notions.table.register`).
         min_eve_risk: R_E is at least this.
         max_bob_risk: R_B is at most this.
         exp_epsilon: q(s|x) is at most this number times q(s|x'): differential privacy, with exp(epsilon) as a rational.
@@ -50,8 +49,8 @@ class Conditions:
     """
 
     def __init__(self, **given: Any) -> None:
-        wanted = {name: value for name, value in given.items() if value is not None and value is not False}
-        vars(self)["_given"] = _read(wanted) if given else {}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        vars(self)["_given"] = _read(wanted) if wanted else {}
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -59,10 +58,12 @@ class Conditions:
         return tuple(_owners())
 
     @classmethod
-    def from_plain(cls, given: Any, name: str = "conditions", states: Any = None) -> Conditions | None:
-        """Conditions from a table of their names, whose errors call the fields conditions.*; None if it is no table."""
+    def of(cls, given: Any, name: str = "conditions") -> Conditions:
+        """Conditions as they are, or from a table of their names, whose errors call the fields conditions.*."""
+        if isinstance(given, Conditions):
+            return given
         if not isinstance(given, Mapping):
-            return None
+            raise InputError(name, given, "must be a table")
         try:
             return cls(**{str(key): value for key, value in given.items()})
         except InputError as error:
@@ -146,7 +147,7 @@ def _read(given: dict[str, Any]) -> dict[str, Any]:
         out[name] = read_number(out[name], name, low)
     for kind in kinds:
         kind.read(out)
-    return out
+    return {name: value for name, value in out.items() if value is not False}
 
 
 def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:
@@ -154,14 +155,9 @@ def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:
     rows = list(given) if isinstance(given, (list, tuple)) else [given] * count
     if len(rows) != count:
         raise InputError("conditions", None, f"has {len(rows)} entries, must have {count}, one per problem")
-    out = []
-    for k, row in enumerate(rows):
-        name = f"conditions[{k}]" if isinstance(given, (list, tuple)) else "conditions"
-        read = Conditions() if row is None else row if isinstance(row, Conditions) else Conditions.from_plain(row, name)
-        if read is None:
-            raise InputError(name, None, f"must be Conditions or a table of them, is of type {type(row).__name__}")
-        out.append(read)
-    return () if all(read.empty for read in out) else tuple(out)
+    each = isinstance(given, (list, tuple))
+    out = tuple(Conditions.of(row or {}, f"conditions[{k}]" if each else "conditions") for k, row in enumerate(rows))
+    return () if all(read.empty for read in out) else out
 
 
 def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem]) -> list[tuple[Notion, ...]]:

@@ -36,8 +36,6 @@ from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
 
-_ENTRY = 400  # bytes that an entry of the rows takes in rationals, with its copies on the way to a solver
-
 
 class Obeyed(Notion):
     """Signals prescribe decisions, and a row of every other one says what it would gain: sum_x gains q[x,s] <= 0."""
@@ -62,9 +60,9 @@ class Obeyed(Notion):
         told = [*self.told(signals), *(signals.eve - np.array([g.start for g in arrays.groups])).T]
         agents = self.agents(arrays)
         entries = sum(act.size - len(act) for _, act in agents) * len(signals)
-        if entries * _ENTRY > bound("memory"):
-            rule = f"needs {entries} numbers, one per state, signal and other decision of an agent: more than fit into"
-            raise InputError(self.name, None, f"{rule} {bound('memory') / 2**20:.4g} MB {raising('memory')}")
+        if entries > bound("cells"):
+            rule = f"needs {entries} numbers, one per state, signal and other decision of an agent, must need at most"
+            raise InputError(self.name, None, f"{rule} {bound('cells')} cells {raising('cells')}")
         signal, agent, gains = [], [], []
         for a, ((mass, act), own) in enumerate(zip(agents, told, strict=True)):
             s, d = np.nonzero(own[:, None] != np.arange(act.shape[1]))

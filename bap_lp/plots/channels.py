@@ -18,7 +18,6 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from bap_lp.arguments import checked
 from bap_lp.model.display import counted, decided
 from bap_lp.model.evaluated import Signal
 from bap_lp.model.evaluation import evaluate
@@ -115,7 +114,6 @@ def _drawn(name: str) -> str:
     return f"{lt.drawable(first.split('; ')[0], _LETTERS, 1)}\nand {int(count.split()[0]) + 1} more"
 
 
-@checked
 def channel_heatmap(mechanism: Mechanism, prior: Any = None, *, ax: Any = None) -> Any:
     """q(s|x), a row per state and a column per signal; given the prior, the posterior p(x|s) in a block below.
 
@@ -180,7 +178,6 @@ class _Row:
     mark: str = ""
 
 
-@checked
 def signal_cards(problem: Problem, mechanism: Mechanism, *, ax: Any = None) -> Any:
     """A card per signal: how often it is sent, what it says about the data, and what Bob and Eve then do."""
     every = sorted(evaluate(problem, mechanism).signals, key=lambda s: -s.probability)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
-from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -39,7 +38,6 @@ def _place(risks: Risks) -> tuple[float, float]:
     return -float(risks.bob), -float(risks.eve)
 
 
-@checked
 def risk_utility_map(
     problem: Problem,
     lam: Any = "calibrated",
@@ -48,7 +46,7 @@ def risk_utility_map(
     comparison: Comparison | None = None,
     families: Sequence[Family] | None = None,
     optimum: Risks | None = None,
-    conditions: Conditions | None = None,
+    conditions: Any = None,
     ax: Any = None,
 ) -> Any:
     """All mechanisms at once: what is attainable, the frontier, the optimum at lam, and the usual releases.
@@ -69,14 +67,14 @@ def risk_utility_map(
         The Axes.
     """
     path = path or (None if problem.reporting else lambda_path(problem))
-    problem = problem if path is None else path.problem
+    problem, asked = problem if path is None else path.problem, Conditions.of(conditions or {})
     price = public(lam_of(problem, lam))
-    comparison = comparison or compare(problem, price, conditions=conditions)
+    comparison = comparison or compare(problem, price, conditions=asked)
     ends = edge_points(problem) if path is None else [piece.risks for piece in path.pieces]
     drawn, name = ends, "frontier: nothing is better"
-    if path is not None and conditions is not None and not conditions.empty:
+    if path is not None and not asked.empty:
         with suppress(InputError):  # a limit on information leaves no path
-            pieces = lambda_path(problem, conditions=conditions).pieces
+            pieces = lambda_path(problem, conditions=asked).pieces
             drawn, name = [piece.risks for piece in pieces], "frontier under the conditions"
     if families is None:
         small = 1 < len(problem.states) <= _FAMILY_STATES and not problem.misaligned and path is not None

@@ -113,10 +113,12 @@ class PriorSet(ReadOnly, Displayed):
         return cls("wasserstein", {"radius": field_of(far).list([far]), "metric": d})
 
     @classmethod
-    def from_plain(cls, given: Any, name: str = "priors", states: Any = None) -> PriorSet | None:
-        """A set from the table of a file, whose errors call the fields priors.*; None if it is no table."""
+    def of(cls, given: Any, name: str = "priors") -> PriorSet:
+        """A set as it is, or from the table of a file, whose errors call the fields priors.*."""
+        if isinstance(given, PriorSet):
+            return given
         if not isinstance(given, Mapping):
-            return None
+            raise InputError(name, given, "must be a table")
         try:
             return cls._from_table(dict(given))
         except InputError as error:

@@ -14,68 +14,34 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, several
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.bound import NoProof
 from bap_lp.program.lowering import signals_of
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, ends_of
-from bap_lp.proof.checking import verify
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
-@checked
-def verify_mechanism(
-    problem: Problem | Sequence[Problem], mechanism: Mechanism, certificate: Certificate, allow_float: bool = True
-) -> Verdict:
-    """Whether the certificate proves that this mechanism is optimal, or how far from optimal it is at most.
+def other_mechanism(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certificate) -> tuple[str, Any]:
+    """Why a mechanism is not the one that a certificate is about, or ""; and Bob's decisions at signals that are finer.
 
-    Args:
-        problem: the problem; a list of them for scenarios and tiers.
-        mechanism: the channel that is to be used; of tiers that of the last one, whose signals name what all tiers see.
-        certificate: the proof.
-        allow_float: whether a proof about the problem in floats is good enough for exact numbers.
-
-    Returns:
-        The verdict, with the reason in words.
-
-    >>> from bap_lp import Mechanism, Problem, solve, verify_mechanism
-    >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
-    >>> best = solve(coin)
-    >>> verify_mechanism(coin, best.mechanism, best.certificate).ok
-    True
-    >>> other = verify_mechanism(coin, Mechanism([[1, 0], [0, 1]]), best.certificate)
-    >>> print(*other.reason.split(": "), sep="\\n")
-    the mechanism is not the one that is proved
-    in state 1 it sends 0 with probability 0, the proof says 3/10
+    Of tiers it is the last one, whose signals name what all tiers see.
     """
-    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
     if not problems or tuple(mechanism.states) != tuple(problems[0].states):
-        return Verdict(False, "the states of the mechanism are not those of the problem")
+        return "the states of the mechanism are not those of the problem", None
     if certificate.channel is None:
-        return Verdict(False, "the certificate is about no mechanism")
-    try:
-        names, finer = _names(problems, mechanism, certificate)
-    except InputError as error:
-        return Verdict(False, f"its conditions do not fit the problem: {error}")
-    except NoProof as error:
-        return Verdict(False, str(error))
+        return "the certificate is about no mechanism", None
+    names, finer = _names(problems, mechanism, certificate)
     where: dict[str, int] = {}
     for k, name in enumerate(names):
         where.setdefault(name, k)
     unknown = next((name for name in mechanism.signals if name not in where), None)
     if unknown is not None:
-        return Verdict(False, f"the proof has no signal {unknown[:60]!r}")
+        return f"the proof has no signal {unknown[:60]!r}", None
     wrong = _other(problems[0], mechanism, certificate, [where[name] for name in mechanism.signals], finer)
-    if wrong:
-        return Verdict(False, f"the mechanism is not the one that is proved: {wrong}")
-    verdict = verify(problem, certificate, allow_float)
-    if not verdict or finer is None or verdict.bound is None:
-        return verdict
-    return _finer(problems[0], mechanism, certificate, finer, verdict)
+    return (f"the mechanism is not the one that is proved: {wrong}" if wrong else ""), finer
 
 
 def _names(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certificate) -> tuple[Sequence[str], Any]:
@@ -121,7 +87,9 @@ def _other(problem: Problem, mechanism: Mechanism, certificate: Certificate, pla
     return ""
 
 
-def _finer(problem: Problem, mechanism: Mechanism, certificate: Certificate, finer: Any, verdict: Verdict) -> Verdict:
+def finer_verdict(
+    problem: Problem, mechanism: Mechanism, certificate: Certificate, finer: Any, verdict: Verdict
+) -> Verdict:
     """A finer mechanism may tell Eve more than its pooled one: its own R_A counts."""
     problem = problem if certificate.exact else problem.as_float()
     assert certificate.channel is not None

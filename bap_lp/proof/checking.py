@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked, several
 from bap_lp.model.calibration import extremes
+from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.program.bound import NoProof
+from bap_lp.proof.binding import finer_verdict, other_mechanism
 from bap_lp.proof.certificate import NEAR, Certificate, Verdict, ends_of, nearest, reported
 from bap_lp.proof.statement import (
     rounds,
@@ -26,10 +27,10 @@ from bap_lp.proof.statement import (
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
-@checked
 def verify(
     problem: Problem | Sequence[Problem],
     certificate: Certificate,
+    mechanism: Mechanism | None = None,
     allow_float: bool = True,
     slack: float | None = None,
 ) -> Verdict:
@@ -38,6 +39,7 @@ def verify(
     Args:
         problem: the problem that the certificate is about; a list of them for scenarios and tiers.
         certificate: what `solve`, `robust` or `tiers` returned as `certificate`, or one read from a file.
+        mechanism: if given, it must also be the one that the certificate proves; of tiers that of the last one.
         allow_float: whether a proof about the problem in floats is good enough for exact numbers.
         slack: the largest gap that is acceptable; by default what the certificate itself states.
 
@@ -45,20 +47,26 @@ def verify(
         The verdict: true if the channel is feasible and no mechanism is better by more than the gap, with the reason in
         words, and the value, bound and gap that were found.
 
-    >>> from bap_lp import Problem, solve, verify
+    >>> from bap_lp import Mechanism, Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
     >>> print(verify(coin, solve(coin).certificate).reason)
     R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below
     >>> verify(coin, solve(coin, exact=False).certificate, allow_float=False).ok
     False
+    >>> other = verify(coin, solve(coin).certificate, Mechanism([[1, 0], [0, 1]]))
+    >>> print(*other.reason.split(": "), sep="\\n")
+    the mechanism is not the one that is proved
+    in state 1 it sends 0 with probability 0, the proof says 3/10
     """
-    problems = [problem] if isinstance(problem, Problem) else several("problem", problem, Problem)
+    problems = [problem] if isinstance(problem, Problem) else list(problem)
     if slack is not None and not (isinstance(slack, Real) and slack >= 0):
         raise InputError("slack", None, f"must be a number that is not negative, is {slack!r:.40}")
-    wrong = _misfit(problems, certificate, allow_float)
-    if wrong:
-        return Verdict(False, wrong)
+    wrong, finer = "", None
     try:
+        if mechanism is not None:
+            wrong, finer = other_mechanism(problems, mechanism, certificate)
+        if wrong := wrong or _misfit(problems, certificate, allow_float):
+            return Verdict(False, wrong)
         if certificate.kind == "conflict":
             return Verdict(True, statement_of(problems, certificate).impossible(certificate.dual, certificate.cases))
         ends = _ends(problems, certificate)
@@ -66,7 +74,10 @@ def verify(
         return Verdict(False, f"its conditions do not fit the problem: {error}")
     except NoProof as error:
         return Verdict(False, str(error))
-    return _judged(certificate, ends, certificate.gap if slack is None else slack)
+    verdict = _judged(certificate, ends, certificate.gap if slack is None else slack)
+    if verdict and finer is not None and mechanism is not None:
+        return finer_verdict(problems[0], mechanism, certificate, finer, verdict)
+    return verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +212,3 @@ def _misfit(problems: Sequence[Problem], certificate: Certificate, allow_float: 
             if not (np.isfinite(rounded.B).all() and (problem.reporting or np.isfinite(rounded.E).all())):
                 return "the numbers of the problem are too large for floats"
     return ""
-
-
-verify_tiers = verify_robust = verify

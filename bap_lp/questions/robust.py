@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
@@ -52,7 +51,6 @@ class WorstCase(Displayed):
         return titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
 
 
-@checked
 def robust(
     problems: Sequence[Problem], lams: Any = "calibrated", exact: bool | None = None, conditions: Any = None
 ) -> RobustSolution:
@@ -113,7 +111,6 @@ def robust(
     return RobustSolution(given, shared, tuple(weights), worst, tuple(risks), least, gap, how, proof, mechanism)
 
 
-@checked
 def rank_worst_case(
     problems: Sequence[Problem], mechanisms: Sequence[Mechanism], lams: Any = "calibrated"
 ) -> tuple[WorstCase, ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.model.beliefs import shared
 from bap_lp.model.display import Displayed, equals, fraction
 from bap_lp.model.problem import Problem
@@ -42,7 +41,6 @@ class Sensitivity(ReadOnly, Displayed):
         return f": {equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
-@checked
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:
     """The slopes of the optimal R_A in lambda and in every entry of prior and losses.
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
@@ -109,7 +108,6 @@ class TierSolution(SeveralSolution, Tabular):
         return Grid(("tier", "title", "lambda", "weight", "R_B", "R_E", "R_A", "signals"), rows, len(parts))
 
 
-@checked
 def tiers(
     problems: Sequence[Problem],
     lams: Any = "calibrated",

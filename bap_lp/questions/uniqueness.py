@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.engines.compact.compact import compact_program
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.ties import compact_ties
@@ -74,7 +73,6 @@ class Uniqueness(Displayed):
         return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
-@checked
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:
     """Whether only one mechanism is optimal; if not, an optimal one with few signals and one that discloses least.
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
@@ -111,8 +110,7 @@ _TRACE = EXACT.number(1) / 10**9
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 
 
-@checked
-def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str:
+def meets(problem: Problem, mechanism: Mechanism, conditions: Any) -> str:
     """Which condition a mechanism breaks, in words, or "" if it meets them all.
 
     The definitions are applied to the mechanism's own signals, with each agent's best decision at every signal. Exact
@@ -134,6 +132,7 @@ def meets(problem: Problem, mechanism: Mechanism, conditions: Conditions) -> str
     >>> releases.meets(coin, releases.full(coin), Conditions(min_eve_risk="1/2"))
     'R_E = 0 is below min_eve_risk = 1/2'
     """
+    conditions = Conditions.of(conditions)
     exact = problem.exact and mechanism.exact and conditions.exact
     whole, q = (problem if exact else problem.as_float()).exactly, on_simplex(mechanism.q)
     rho, _ = joint(whole, Mechanism.of(q, mechanism.signals, whole.states))
@@ -229,14 +228,13 @@ class Comparison(Tabular):
         return Grid(columns, rows, len(self.rows))
 
 
-@checked
 def compare(
     problem: Problem,
     lam: Any = "calibrated",
     solution: Solution | None = None,
     *,
     mechanisms: Sequence[Mechanism] = (),
-    conditions: Conditions | None = None,
+    conditions: Any = None,
 ) -> Comparison:
     """The optimum at lam next to RELEASES, the best members of BEST, and any further mechanisms of the caller.
 
@@ -259,7 +257,8 @@ def compare(
     <Comparison: lambda = 1/3, 6 releases, optimum R_A = 3/40>
     """
     weight = public(lam_of(problem, lam))
-    wanted = None if conditions is None or conditions.empty else conditions
+    asked = Conditions.of(conditions or {})
+    wanted = None if asked.empty else asked
     optimum = solve(problem, weight, conditions=wanted) if solution is None else solution
     proved = optimum.conditions
     if float(optimum.lam) != float(weight):

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, Grid, Tabular, equals, fraction, kind, titled
@@ -116,7 +115,6 @@ class Family(Tabular):
     3/13 3/26
     """
 
-    @checked
     def __init__(
         self, problem: Problem, at_start: Mechanism, at_end: Mechanism, start: Any = 0, end: Any = 1, name: str = ""
     ) -> None:
@@ -258,7 +256,6 @@ def lower_envelope(heights: Sequence[Any], slopes: Sequence[Any], length: Any = 
         pieces.append((t, line))
 
 
-@checked
 def randomised_response_family(problem: Problem, end: Any = None) -> Family:
     """Randomised response for w from 0 (full) to (N - 1)/N (null), where the true state is the likeliest signal.
 

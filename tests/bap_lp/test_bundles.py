@@ -33,7 +33,7 @@ from bap_lp import (
     save_bundle,
     solve,
     tiers,
-    verify_mechanism,
+    verify,
     verify_standalone,
 )
 
@@ -77,20 +77,20 @@ def test_another_channel_in_a_bundle_does_not_verify(tmp_path: Path) -> None:
 def test_signals_keep_their_names(tmp_path: Path) -> None:
     best = solve(COIN, "1/3")
     swapped = Mechanism(best.mechanism.channel, signals=["1", "0"], states=best.mechanism.states)
-    assert "is not the one that is proved" in verify_mechanism(COIN, swapped, best.certificate).reason
+    assert "is not the one that is proved" in verify(COIN, best.certificate, swapped).reason
     renamed = Mechanism(best.mechanism.channel, signals=["yes", "no"], states=best.mechanism.states)
-    assert verify_mechanism(COIN, renamed, best.certificate).reason == "the proof has no signal 'yes'"
+    assert verify(COIN, best.certificate, renamed).reason == "the proof has no signal 'yes'"
     other = Mechanism(best.mechanism.channel, signals=best.mechanism.signals, states=["1", "0"])
-    assert verify_mechanism(COIN, other, best.certificate).reason.startswith("the states of the mechanism")
+    assert verify(COIN, best.certificate, other).reason.startswith("the states of the mechanism")
 
 
 def test_a_finer_mechanism_must_have_the_same_value() -> None:
     """The paper's signals name Eve's decision too; splitting a signal so that she learns more is not optimal."""
     best = solve(COIN, "1/3", formulation="paper")
-    assert verify_mechanism(COIN, best.mechanism, best.certificate)
+    assert verify(COIN, best.certificate, best.mechanism)
     names = ["0 / 0", "0 / 1", "1 / 1"]
     split = Mechanism([[1, 0, 0], [0, "3/10", "7/10"]], signals=names, states=COIN.states)
-    verdict = verify_mechanism(COIN, split, best.certificate)
+    verdict = verify(COIN, best.certificate, split)
     assert verdict.reason == "the mechanism has another R_A than the one that is proved"
 
 

@@ -35,7 +35,6 @@ from bap_lp import (
     save_certificate,
     solve,
     verify,
-    verify_mechanism,
     verify_standalone,
 )
 from bap_lp.files.problems import SCHEMA
@@ -82,7 +81,7 @@ def judge(problem: Problem, lam: F, conditions: Conditions, folder: Path) -> Non
         assert found.value == definitions.best_partition(problem, lam, conditions)
     verdict = verify(problem, found.certificate, allow_float=False)
     assert verdict, verdict.reason
-    assert verify_mechanism(problem, found.mechanism, found.certificate)
+    assert verify(problem, found.certificate, found.mechanism)
     save_certificate(folder / "c.json", found.certificate)
     again = load_certificate(folder / "c.json")
     assert again.value == found.value

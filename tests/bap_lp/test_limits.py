@@ -412,29 +412,28 @@ def test_tables_that_multiply_are_refused_before_they_are_built(monkeypatch: pyt
     random_ = Agent(flip, knowledge=[["1/50"] * 50] * 50)
     wordy = [_flip(50, name=str(k), decisions=["a" * 9000, "b" * 9000]) for k in range(6)]
     refused = [
-        (lambda: Problem(prior, bobs=bobs, eve_loss=flip), "bobs have 1024 decisions together"),
-        (lambda: Problem(prior, bobs=wordy, eve_loss=flip), "bobs have 64 decisions together"),
-        (lambda: Problem(prior, flip, eves=known), "eves have 1000 decisions with all that they may know"),
-        (
-            lambda: Problem(prior, flip, eves=[random_]),
-            "eves have 100 decisions with all that they may know",
-        ),
-        (lambda: minimum_of(bobs), "eves have 1024 decisions together"),
+        (lambda: Problem(prior, bobs=bobs, eve_loss=flip), "bobs", "cells"),
+        (lambda: Problem(prior, bobs=wordy, eve_loss=flip).bob_decisions, "decisions", "bytes"),
+        (lambda: Problem(prior, flip, eves=known), "eves", "cells"),
+        (lambda: Problem(prior, flip, eves=[random_]), "eves", "cells"),
+        (lambda: minimum_of(bobs), "eves", "cells"),
     ]
-    for build, _ in refused:
+    for build, _, _ in refused:
         build()
-    monkeypatch.setitem(limits._LIMITS, "memory", 300_000)
-    for build, words in refused:
-        rule = r"must take at most 300000 bytes of memory \(--limit memory=N raises this\)$"
-        with pytest.raises(InputError, match=rf"^{words} in 50 states, about \d+\.\d MB, {rule}"):
+    monkeypatch.setitem(limits._LIMITS, "cells", 4_000)
+    monkeypatch.setitem(limits._LIMITS, "bytes", 300_000)
+    for build, field, name in refused:
+        with pytest.raises(InputError, match=rf"^{field} have .* \(--limit {name}=N raises this\)$"):
             build()
 
 
 def test_a_short_file_cannot_ask_for_much_memory(tmp_path: Path) -> None:
     rows = [[0, 1]] * 4500
-    agents = {"bob": [{"name": str(k), "loss": rows} for k in range(12)], "eve": {"loss": rows}}
+    agents = {"bob": [{"name": str(k), "loss": rows} for k in range(13)], "eve": {"loss": rows}}
     (tmp_path / "p.json").write_text(json.dumps({"data": {"prior": ["1/4500"] * 4500}, **agents}))
-    with pytest.raises(InputError, match=r"bob have 4096 decisions together in 4500 states, about 11\d\d\.\d MB"):
+    with pytest.raises(
+        InputError, match=r"bob have 8192 decisions together in 4500 states, must have at most 20000000"
+    ):
         load_problem(tmp_path / "p.json")
 
 

@@ -23,7 +23,7 @@ from bap_lp import (
     rank_worst_case,
     robust,
     solve,
-    verify_robust,
+    verify,
 )
 from bap_lp.rational import number, public
 from bap_lp.releases import RELEASES, full, null, randomised_response
@@ -64,7 +64,7 @@ def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mecha
     best = robust(problems, lams)
     assert best.exact
     assert best.gap == 0
-    assert verify_robust(problems, best.certificate)
+    assert verify(problems, best.certificate)
     assert sum(best.weights) == 1
     values = [evaluate(p, best.mechanism).alice(lam) for p, lam in zip(problems, lams, strict=True)]
     assert best.value == max(values)
@@ -77,7 +77,7 @@ def test_the_worst_case_is_attained_proved_and_no_worse_than_that_of_other_mecha
     assert all(row.worst == row.values[row.scenario] == max(row.values) for row in ranked)
     rough = robust(problems, lams, False)
     assert math.isclose(rough.value, best.value, abs_tol=1e-8)
-    assert verify_robust(problems, rough.certificate)
+    assert verify(problems, rough.certificate)
 
 
 def test_a_signal_may_recommend_a_different_decision_in_every_scenario() -> None:

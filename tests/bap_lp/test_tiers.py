@@ -28,7 +28,7 @@ from bap_lp import (
     save_bundle,
     solve,
     tiers,
-    verify_tiers,
+    verify,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -147,9 +147,9 @@ def test_a_certificate_of_other_tiers_is_refused() -> None:
     rng = Random(9)
     pair = [_random(rng, [F(1, 4)] * 4, 2, 2) for _ in range(2)]
     proof = tiers(pair, 1).certificate
-    assert verify_tiers(pair, proof)
+    assert verify(pair, proof)
     for others in (pair[::-1], pair[:1], [*pair, pair[0]]):
-        assert not verify_tiers(others, proof)
+        assert not verify(others, proof)
 
 
 def test_what_cannot_be_nested_is_refused_in_one_line() -> None:

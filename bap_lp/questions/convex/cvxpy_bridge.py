@@ -50,7 +50,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
@@ -298,7 +297,6 @@ def _potential(c: Array, m: Array, weight: Array) -> Array:
     return low
 
 
-@checked
 def to_cvxpy(problem: Problem, lam: Any = None) -> Bridge:
     """The problem as a cvxpy program, to which any convex constraint can be added.
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.clock import SolveProgress, time_limited
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.tiny import JointOptimum
@@ -38,18 +37,17 @@ _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer
 _LOG = logging.getLogger(__name__)
 
 
-@checked
 def solve(
     problem: Problem,
     lam: Any = "calibrated",
     exact: bool | None = None,
     formulation: str = "compact",
     progress: SolveProgress | None = None,
-    conditions: Conditions | None = None,
+    conditions: Any = None,
     workers: int | None = None,
     client: Any = None,
     time_limit: float | None = None,
-    priors: PriorSet | None = None,
+    priors: Any = None,
 ) -> Solution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
@@ -63,7 +61,7 @@ def solve(
         formulation: "compact", or "paper" for the paper's own program.
         progress: called with (iteration, bound, value) while large problems are solved. An exception that it raises
             ends the computation and reaches the caller: that is how a service cancels.
-        conditions: what the mechanism must satisfy.
+        conditions: what the mechanism must satisfy: `Conditions`, or a table of their names.
         workers: how many processes solve the components of a problem that splits; None: this process.
         client: a Dask client that solves them instead.
         time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
@@ -87,7 +85,7 @@ def solve(
     """
     start = time.perf_counter()
     with time_limited(time_limit):
-        price, given = lam_of(problem, lam), conditions or Conditions()
+        price, given = lam_of(problem, lam), Conditions.of(conditions or {})
         if not isinstance(formulation, str) or formulation not in ("compact", "paper"):
             raise InputError("formulation", formulation, 'must be "compact" or "paper"')
         others = {
@@ -101,7 +99,7 @@ def solve(
         if priors is not None:
             from bap_lp.questions.prior_sets.solving import solve_over_priors
 
-            found = solve_over_priors(problem, price, exact, given, priors, progress)
+            found = solve_over_priors(problem, price, exact, given, PriorSet.of(priors), progress)
         elif problem.reporting or given.max_information is not None:
             from bap_lp.questions.optimum.reported import solve_reported
 

@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.arguments import checked
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import Displayed, equals, fraction, risks_line
 from bap_lp.model.evaluation import risks as risks_of
@@ -36,7 +35,6 @@ _POWERS = range(-3, 4)  # of two, times the calibrated lambda
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex
 
 
-@checked
 def frontier(problem: Problem, path: Path | None = None) -> tuple[Piece, ...]:
     """The vertices of the efficient edge, from full utility to full privacy, each with its risks and mechanism.
 
@@ -91,7 +89,6 @@ class Corner(Displayed):
         return f": {risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
 
 
-@checked
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
     """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path.
 
@@ -165,7 +162,6 @@ class DisclosureControl(Displayed):
         return self.certificate.lam
 
 
-@checked
 def sdc(
     problem: Problem, *, min_eve_risk: Any = None, max_bob_risk: Any = None, path: Path | None = None
 ) -> DisclosureControl:
@@ -249,7 +245,6 @@ class LamInterval:
         return bool(self.start <= public(number(lam, "lam")) <= self.end)
 
 
-@checked
 def chooses(problem: Problem, mechanism: Mechanism, path: Path | None = None) -> LamInterval:
     """All lam for which the mechanism is optimal.
 

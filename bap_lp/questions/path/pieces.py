@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import checked
 from bap_lp.engines.compact.compact import normalised
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.solve import Infeasible, solve_program
@@ -147,12 +146,11 @@ class Path(Tabular):
         return Grid(columns, rows, len(self.pieces))
 
 
-@checked
 def lambda_path(
     problem: Problem,
     exact: bool | None = None,
     progress: PathProgress | None = None,
-    conditions: Conditions | None = None,
+    conditions: Any = None,
 ) -> Path:
     """All pieces of V(lam), the least R_A, over all mechanisms or those that satisfy the conditions.
 
@@ -175,13 +173,14 @@ def lambda_path(
     0 1/4 0
     1/10 13/40 3/4
     """
+    conditions = Conditions.of(conditions or {})
     reporters = [eve.name for eve in problem.eves if reports(eve)]
-    if reporters or (conditions is not None and conditions.max_information is not None):
+    if reporters or conditions.max_information is not None:
         why = f"{reporters[0]} reports probabilities" if reporters else "max_information is no linear condition"
         rule = f"has no path of finitely many pieces: {why}; `sweep` solves at a list of lambdas"
         raise InputError("problem", None, rule)
-    if problem.misaligned or (conditions is not None and not conditions.empty):
-        return _conditioned_path(problem, exact, progress, conditions or Conditions())
+    if problem.misaligned or not conditions.empty:
+        return _conditioned_path(problem, exact, progress, conditions)
     if exact and not problem.exact:
         raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
     if exact is False:

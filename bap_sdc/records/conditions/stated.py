@@ -121,8 +121,7 @@ class StudyConditions:
         if not isinstance(given, Mapping):
             raise InputError("conditions", given, "must be a table")
         own = {name: given[name] for name in cls.on_columns if given.get(name) is not None}
-        rest = Conditions.from_plain({name: value for name, value in given.items() if name not in cls.on_columns})
-        assert rest is not None
+        rest = Conditions.of({name: value for name, value in given.items() if name not in cls.on_columns})
         try:
             read: dict[str, Any] = {
                 name: rows_of(kind, own[name], name) for name, kind in _KINDS.items() if name in own

@@ -10,7 +10,8 @@ rule keeps the pivots from cycling. Conditions are rows without lam: they change
 
 Roots are settled by floats where their error bounds allow: a root computed from d0 +- e0 and d1 +- e1 lies in a known
 interval, and only columns whose interval reaches below every certain upper end are looked at exactly.
-The start is the optimum at lam = 0: the least R_B, then the largest R_E, then the least weight.
+The start is the optimum at lam = 0: the least R_B, then the largest R_E, then the least weight. The walk ends where no
+d1 is negative: then the duals of c1 alone prove that no vertex has more R_E.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from bap_lp.rational import EXACT, Array, floats
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 
 
-def free_vertices(arrays: Arrays) -> Iterator[Stretch]:
-    """Every piece of the compact program by increasing lam; tables are joint."""
+def free_walk(arrays: Arrays) -> Walk:
+    """Along the pieces of the compact program; tables are joint."""
     N, b, e = arrays.shape
     private, generic = compact_ties(arrays)
     bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
@@ -51,11 +52,11 @@ def free_vertices(arrays: Arrays) -> Iterator[Stretch]:
     def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
         return SupportLine(z[: N * b].reshape(N, b), bob, eve, Dual({"eve": -y[N:].reshape(b, e)}, {}), None)
 
-    return _pieces(_Walk(lp, (bob, private, generic), basic, line), arrays.eve_risk(arrays.p[:, None]))
+    return Walk(lp, (bob, private, generic), basic, line)
 
 
-def conditioned_vertices(asked: AskedProblem, most: Any) -> Iterator[Stretch]:
-    """The same under conditions that leave a convex set; most: the largest R_E; tables are channels."""
+def conditioned_walk(asked: AskedProblem) -> Walk:
+    """The same under conditions that leave a convex set; tables are channels. Raises Infeasible."""
     form, slope = (LinearForm.of(asked.layout.program(*at)) for at in ((EXACT.zero, 1), (EXACT.one, 0)))
     private, generic = (tie.cost(form) for tie in asked.ties())
     basic = optimum(form.lp, ties=(private, generic)).basic
@@ -63,22 +64,10 @@ def conditioned_vertices(asked: AskedProblem, most: Any) -> Iterator[Stretch]:
     def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
         return SupportLine(z[form.rho], bob, eve, form.dual(y), None)
 
-    return _pieces(_Walk(form.lp, (form.lp.cost, slope.lp.cost, generic), basic, line), most)
+    return Walk(form.lp, (form.lp.cost, slope.lp.cost, generic), basic, line)
 
 
-def _pieces(walk: _Walk, most: Any) -> Iterator[Stretch]:
-    while walk.line.eve < most:  # every vertex but the last has less than the largest R_E
-        check()
-        root, entering = walk.next_root()
-        if root > walk.lam:
-            walk.lam, walk.stalled = root, 0
-        left = walk.start, walk.line.dual, walk.line
-        if walk.pivot(*entering) and root > left[0]:
-            yield left
-    yield walk.start, walk.line.dual, walk.line
-
-
-class _Walk:
+class Walk:
     """A basis that is optimal at lam, its values and duals, and the line of its vertex.
 
     costs: c0, c1 and w; read: the line of a vertex z with multipliers y and the two risks.
@@ -98,18 +87,35 @@ class _Walk:
         self.values = self.factor.solve(lp.rhs)
         self.y = [self._duals(part) for part in (0, 1)]
         least, t = (lp.rhs.dot(y) for y in self.y)
-        self.line = self._line(least, -t, self.y)
+        self.line = self._line(least, -t, self.y, self.lam)
 
-    def _line(self, bob: Any, eve: Any, y: list[Array]) -> SupportLine:
+    def pieces(self) -> Iterator[Stretch]:
+        """Every piece by increasing lam."""
+        while (found := self.next_root()) is not None:
+            check()
+            root, entering = found
+            if root > self.lam:
+                self.lam, self.stalled = root, 0
+            left = self.start, self.line.dual, self.line
+            if self.pivot(*entering) and root > left[0]:
+                yield left
+        yield self.start, self.line.dual, self.line
+
+    @property
+    def drift(self) -> Dual:
+        """At the end: multipliers of lam alone, which prove that R_E is the largest."""
+        return self._line(EXACT.zero, EXACT.one, self.y[1:] * 2, EXACT.zero).dual
+
+    def _line(self, bob: Any, eve: Any, y: list[Array], lam: Any) -> SupportLine:
         z = EXACT.zeros(self.lp.shape[1])
         live = self.basic < len(z)
         z[self.basic[live]] = self.values[live]
         priced, read = EXACT.zeros(self.lp.shape[0]), self.lp.row_kind > 0  # the marginals come first, and stay unread
-        priced[read] = y[0][read] + y[1][read] * self.lam
+        priced[read] = y[0][read] + y[1][read] * lam
         return self.read(z, priced, bob, eve)
 
-    def next_root(self) -> tuple[Any, tuple[int, Any, Any]]:
-        """The least root at or above lam, and the column to enter there with its d0 and d1.
+    def next_root(self) -> tuple[Any, tuple[int, Any, Any]] | None:
+        """The least root at or above lam, and the column to enter there with its d0 and d1; None at the end.
 
         Of columns with the same root the one with the least part in eps enters.
         """
@@ -131,7 +137,7 @@ class _Walk:
                 ties = [*(ties if root == best else ()), (j, d0, d1)]
                 best = root
         if best is None:
-            raise ArithmeticError("the path ends below the largest R_E")
+            return None
         if len(ties) == 1:
             return best, ties[0]
         if best == self.lam and self.stalled > _PATIENCE:
@@ -180,5 +186,5 @@ class _Walk:
         self.stalled = 0
         bob, eve = self.line.bob + sign * step * d0, self.line.eve - sign * step * d1
         # the multipliers of before are optimal at lam for the old and the new vertex
-        self.start, self.line = self.lam, self._line(bob, eve, before)
+        self.start, self.line = self.lam, self._line(bob, eve, before, self.lam)
         return True

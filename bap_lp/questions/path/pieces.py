@@ -18,7 +18,7 @@ import numpy as np
 
 from bap_lp.engines.compact.compact import normalised
 from bap_lp.engines.compact.components import solve_compact
-from bap_lp.engines.solve import Infeasible, solve_program
+from bap_lp.engines.solve import Infeasible
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
@@ -37,7 +37,7 @@ from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solving import free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
-from bap_lp.questions.path.parametric import conditioned_vertices, free_vertices
+from bap_lp.questions.path.parametric import conditioned_walk, free_walk
 from bap_lp.questions.path.piece import ConditionedPiece, Piece
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, InputError, floats, public
 
@@ -190,7 +190,7 @@ def lambda_path(
     drift, tolerance, method = Dual({"eve": arrays.null_replies(arrays.shape[1])}, {}), 0.0, ""
     if problem.exact:
         method = "parametric simplex in exact arithmetic"
-        found = _followed(free_vertices(arrays), progress)
+        found = _followed(free_walk(arrays).pieces(), progress)
     elif arrays.B.size + arrays.E.size <= _PARAMETRIC:
         method = "parametric simplex in exact arithmetic, rounded"
         found, tolerance = _rounded(arrays, progress)
@@ -229,7 +229,7 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[Stretch] = []
     gaps, exact = [0.0], arrays.lifted()
-    for start, dual, vertex in free_vertices(exact):
+    for start, dual, vertex in free_walk(exact).pieces():
         lam = float(start)
         rho = normalised(floats(vertex.table), arrays)
         risks = joint_risks(arrays, rho)
@@ -272,11 +272,11 @@ def _conditioned_path(
     else:  # small floats: the path of the fractions that they are
         how = "parametric simplex in exact arithmetic" + ("" if exact else ", rounded")
         try:
-            last = solve_program(layout.program(EXACT.one, 0))
+            walk = conditioned_walk(asked)
         except Infeasible:
             raise refusal(asked) from None
-        drift, tolerance = last.dual, 0.0
-        found = _followed(conditioned_vertices(asked, -last.value), progress)
+        found, tolerance = _followed(walk.pieces(), progress), 0.0
+        drift = walk.drift
         if not exact:
             near = []
             for lam, dual, line in found:  # channels that floats hold, if some that meet the conditions are near

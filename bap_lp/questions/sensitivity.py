@@ -13,7 +13,7 @@ a case: Eve's reply to it is not unique, and the basis holds one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from sys import float_info
 from typing import Any
@@ -60,9 +60,9 @@ class Sensitivity(ReadOnly, Displayed):
     eve_interval: tuple[tuple[Interval, ...], ...]
     prior_interval: tuple[Interval, ...]
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         slope = equals("dR_A/dlambda", self.lam_derivative, fraction)
-        return f": {equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
+        yield f"{equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:

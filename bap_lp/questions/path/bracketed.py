@@ -13,7 +13,7 @@ upper ends, and those of the second lower ends.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any
 
 from bap_lp.model.calibration import calibrate, extremes, lam_of
-from bap_lp.model.display import Grid, Tabular, counted, decimal
+from bap_lp.model.display import Displayed, counted, decimal
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PriorSet
@@ -73,7 +73,7 @@ class _Span:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BracketedPath(Tabular):
+class BracketedPath(Displayed):
     """The optimum at some lam, by increasing lam, and a bracket of V in between.
 
     Attributes:
@@ -111,13 +111,15 @@ class BracketedPath(Tabular):
         """The largest width of the bracket between two points."""
         return max((float_above(EXACT.number(one.widest[0])) for one in self.spans), default=0.0)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         ends = f"lambda from {decimal(self.points[0].lam)} to {decimal(self.points[-1].lam)}"
-        return f": {counted(len(self.points), 'point')}, {ends}, known up to {self.width:.2g}"
+        yield f"{counted(len(self.points), 'point')}, {ends}, known up to {self.width:.2g}"
 
-    def _grid(self, most: int | None = None) -> Grid:
-        rows = [(one.lam, one.risks.bob, one.risks.eve, one.value, one.bound) for one in self.points[:most]]
-        return Grid(("lambda", "R_B", "R_E", "R_A", "bound"), rows, len(self.points))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The points."""
+        names = ("lambda", "R_B", "R_E", "R_A", "bound")
+        cells = ((one.lam, one.risks.bob, one.risks.eve, one.value, one.bound) for one in self.points[:most])
+        return [dict(zip(names, own, strict=True)) for own in cells]
 
 
 def _line(one: Solution, at: Fraction) -> Fraction:

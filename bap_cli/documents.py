@@ -104,7 +104,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
                 "bob_invariant": row.bob_invariant,
                 **({} if asked is None else {"meets_conditions": row.meets_conditions, "breaks": row.breaks}),
             }
-            for row in comparison.rows
+            for row in comparison.releases
         ],
         "omitted": [{"name": name, "reason": reason} for name, reason in comparison.omitted],
     }

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from bap_cli.terminal import console, fitting, paragraph, say, show_table, told
-from bap_lp.model.agents import values_of
-from bap_lp.model.display import LISTED, both, clean, counted, decided, decimal, equals, fraction, listed, person
-from bap_lp.model.evaluated import certainty_in_words, invariance
+from bap_cli.terminal import console, paragraph, say, say_lines, show_rows, show_table
+from bap_lp.model.display import both, clean, counted, decimal, equals, fraction, titled
+from bap_lp.model.evaluated import certainty_in_words
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import InputError, public
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism
     from bap_lp.model.problem import Problem
     from bap_lp.proof.certificate import Certificate
-    from bap_lp.questions.optimum.conditioned import ConditionCost
     from bap_lp.questions.optimum.solution import Solution
     from bap_lp.releases import Comparison
 
@@ -45,66 +43,31 @@ def small_comparison(solution: Solution, progress: Callable[[str], None]) -> Com
 
 def show_solution(
     solution: Solution,
-    evaluation: Evaluation,
     comparison: Comparison | None,
+    words: str,
     rounded: bool,
     choice: str,
     written: str,
-    costs: Sequence[ConditionCost] = (),
-    described: Iterable[str] = (),
     bits: bool = False,
 ) -> None:
-    """What `bap solve` prints; `rounded` says that exact numbers were solved in floats."""
+    """What `bap solve` prints: `words` is the summary; `rounded` says that exact numbers were solved in floats."""
     out = console()
-    heading(out, solution.problem, solution.exact)
-    for line in described:
-        say(out, line)
+    heading(out, solution.problem)
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
-    _set_of_priors(out, solution)
     risk_table(out, solution.risks, solution.lam, in_bits(solution.problem) if bits else "")
-    for line in [*learned(evaluation, bits), *certainty_in_words(solution.problem, solution.mechanism)]:
-        paragraph(out, line)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
-    if solution.priors is not None:
-        out.print()
-        say(out, "At every signal, with the shares as they are stated:")
-    _signals(out, evaluation, solution.exact)
     if comparison is not None:
         out.print()
-        _releases(out, comparison)
+        show_rows(out, comparison.rows())
     out.print()
-    among = _among(out, solution, costs)
-    if not solution.attained:
-        paragraph(out, f"{equals('Value', solution.value)} is an upper end: no prior of the set has a larger R_A.")
-    if solution.exact and solution.gap == 0:
-        say(out, f"Proved optimal among all mechanisms{among}: {equals('value = bound', solution.value)}.")
-        if both(solution.value).startswith("≈"):
-            out.print("≈ stands for an exact fraction too long to read; --json gives it.")
-    else:
-        gap = f"up to {float(solution.gap):.2g}"
-        ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
-        say(out, f"Optimal among all mechanisms{among} {gap}: {ends}.")
+    say_lines(out, words.splitlines()[1:])
     out.print(f"Method: {solution.method}.")
     if written:
         names = "problem.json, mechanism.json, certificate.json and manifest.json"
         say(out, f"Wrote {names} to {clean(written, 500)}.")
     out.print(check_command(written, rounded, solution.exact), soft_wrap=True)
-
-
-def _set_of_priors(out: Console, solution: Solution) -> None:
-    """What a set of priors means, and the worst prior of it."""
-    if solution.priors is None or solution.worst_prior is None:
-        return
-    paragraph(
-        out,
-        f"Even if {solution.priors.words()}: the mechanism has the least worst R_A. Bob does what the signal says, "
-        "whatever the shares are, and Eve knows them.",
-    )
-    shares = dict(zip(solution.problem.states, solution.worst_prior.tolist(), strict=True))
-    paragraph(out, f"The worst shares for it, and its risks there: {_distribution(shares)}.")
-    out.print()
 
 
 def check_command(written: str, rounded: bool, exact: bool) -> str:
@@ -116,46 +79,6 @@ def check_command(written: str, rounded: bool, exact: bool) -> str:
         raised = [part for setting in limits_for(written) for part in ("--limit", setting)]
     command = shlex.join(["bap", *raised, "verify", written or "DIR", *(["--allow-float"] if rounded else [])])
     return f"Check it:  {clean(command, 500)}" + ("" if written else "   (after --out DIR)")
-
-
-def _among(out: Console, solution: Solution, costs: Sequence[ConditionCost]) -> str:
-    """The conditions and their cost, if there are any; and how to speak of the mechanisms that meet them."""
-    proof = solution.certificate
-    if solution.conditions is None:
-        return ""
-    stated = proof.conditions.words()
-    paragraph(out, f"Conditions: {stated}. Releases listed before the optimum break them.")
-    if solution.price_of_conditions is not None:
-        parts = [f"They cost {both(solution.price_of_conditions)} in R_A"]
-        if proof.floor_price:
-            parts.append(f"the floor's shadow price is {both(proof.floor_price)}")
-        if proof.cap_price:
-            parts.append(f"the cap's is {both(proof.cap_price)}")
-        if solution.price_of_determinism:
-            parts.append(f"of that {both(solution.price_of_determinism)} because nothing is drawn at random")
-        paragraph(out, "; ".join(parts) + ".")
-        for line in costs_in_words(costs):
-            paragraph(out, line)
-    return " that meet the conditions"
-
-
-def costs_in_words(costs: Sequence[ConditionCost]) -> list[str]:
-    """What each of several conditions costs alone, and the shadow prices that are not zero.
-
-    A condition without which R_A is the same may have a price: that of making it stricter. Relaxing it gains nothing.
-    """
-    out = []
-    for one in costs:
-        lower = f"{both(one.cost)} lower" if one.cost else "the same"
-        alone = f"Without {one.name} R_A would be {lower}" if len(costs) > 1 else ""
-        prices = [f"{both(price)} per unit of {label}" for label, price in one.shadow_prices.items() if price]
-        if one.name in ("min_eve_risk", "max_bob_risk") or not one.cost:
-            prices = []  # told already, or nothing to gain
-        own = "its" if alone else "The"
-        rates = f"{own} shadow price is {', '.join(prices)}" if prices else ""
-        if alone or rates:
-            out.append("; ".join(filter(None, (alone, rates))) + ".")
-    return out
 
 
 def show_conflict(loaded: ProblemFile, conflict: Certificate, source: str) -> None:
@@ -176,49 +99,28 @@ def show_evaluation(
 ) -> None:
     """What `bap evaluate` prints."""
     out = console()
-    exact = problem.exact and mechanism.exact
-    heading(out, problem, exact)
+    heading(out, problem)
     say(out, f"{equals('lambda', lam)}, {choice}")
     out.print()
     risk_table(out, evaluation, lam, in_bits(problem) if bits else "")
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
-    for line in [
-        invariance(evaluation.bob_invariant),
-        *learned(evaluation, bits),
-        *certainty_in_words(problem, mechanism),
-    ]:
-        paragraph(out, line)
-    ratio = mechanism.max_ratio
-    out.print()
-    out.print(
-        "Differential privacy: none (epsilon is infinite)"
-        if ratio == math.inf
-        else f"Differential privacy: epsilon = log({fraction(ratio)}) = {mechanism.epsilon:.6g}"
-    )
     out.print()
     channel(out, mechanism, "The mechanism")
-    _signals(out, evaluation, exact)
+    out.print()
+    say_lines(out, [*mechanism.summary().splitlines()[1:], *evaluation.summary().splitlines()[1:]])
+    say_lines(out, certainty_in_words(problem, mechanism))
 
 
 def show_comparison(problem: Problem, comparison: Comparison, choice: str) -> None:
     """What `bap compare` prints."""
     out = console()
-    heading(out, problem, comparison.optimum.exact)
+    heading(out, problem)
     say(out, f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
-    _releases(out, comparison)
-    same = [row.name for row in comparison.rows if row.bob_invariant]
-    names = listed(same, " and ") if same else "none of them"
-    paragraph(out, f"Bob-invariant (Bob decides as well as with the data): {names}.")
-    if comparison.conditions is not None:
-        paragraph(out, f"Conditions: {comparison.conditions.words()}.")
-        for row in comparison.rows:
-            if row.breaks:
-                paragraph(out, f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}.")
-    for name, reason in comparison.omitted:
-        say(out, f"Left out: {name}, because {clean(reason, 200)}.")
+    show_rows(out, comparison.rows())
+    say_lines(out, comparison.summary().splitlines()[1:])
 
 
 def show_verdict(
@@ -242,33 +144,12 @@ def show_verdict(
         say(out, line)
 
 
-def heading(out: Console, problem: Problem, exact: bool) -> None:
+def heading(out: Console, problem: Problem) -> None:
+    first, *rest = problem.summary().splitlines()
     if problem.title:
         say(out, clean(problem.title, 200))
-    states, b, e = problem.shape
-    eves = "Eve" if len(problem.eves) == 1 else f"{len(problem.eves)} Eves"
-    bobs = "Bob" if len(problem.bobs) == 1 else f"{len(problem.bobs)} Bobs"
-    theta = f"{counted(len(problem.theta.labels), 'parameter value')}, " if problem.theta is not None else ""
-    kind = "exact arithmetic" if exact else "float arithmetic"
-    say(out, f"{theta}{counted(states, 'state')}, {counted(b, 'decision')} for {bobs}, {e} for {eves}; {kind}")
-    if problem.misaligned:
-        say(out, own_beliefs(problem))
-    for eve in problem.eves:
-        if values := values_of(eve.knows, eve.knowledge):
-            say(out, f"{person(eve.name, start=True)} already knows which of {counted(len(values), 'case')} holds")
-    if problem.null_states and not problem.misaligned:
-        zero = listed(problem.null_states)
-        say(out, f"Of probability zero: {zero}; left out of the optimisation, given the null row in the mechanism")
-
-
-def own_beliefs(problem: Problem) -> str:
-    """Which agents act on a prior or loss of their own, and how ties are broken."""
-    parts = []
-    for agent in (*problem.bobs, *problem.eves):
-        own = ["own prior"] * (agent.prior is not None) + ["own loss, counted as harm"] * (agent.harm is not None)
-        if own:
-            parts.append(f"{person(agent.name)} ({' and '.join(own)})")
-    return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"
+        first = first.removeprefix(titled(problem.title, ""))
+    say_lines(out, [first, *rest])
 
 
 def in_bits(problem: Problem) -> str:
@@ -311,70 +192,6 @@ def channel(out: Console, mechanism: Mechanism, what: str) -> None:
             paragraph(out, f"{clean(state)} → {', '.join(parts)}")
     if len(states) > _ROWS:
         out.print(f"... and {counted(len(states) - _ROWS, 'more state')} (--json or --out gives all)")
-
-
-def learned(evaluation: Evaluation, bits: bool = False) -> list[str]:
-    """What agents with the log loss learn, in bits; bits: whether their risks are told in bits too."""
-    out = []
-    for name, gained in evaluation.information.items():
-        found, left, error = (
-            float(v) / math.log(2) for v in (gained, evaluation.agents[name], evaluation.information_error[name])
-        )
-        told = f"{person(name, start=True)} learns {found:.4g} bits from the signal; {left:.4g} bits stay hidden"
-        more = f" (I(A;S) and H(A|S), each within {error:.1g} bits)." if bits else ". The risk is in nats."
-        out.append(told + more)
-    return out
-
-
-def _signals(out: Console, evaluation: Evaluation, exact: bool) -> None:
-    for signal in evaluation.signals[:_ROWS]:
-        out.print()
-        out.print(f"Signal “{clean(signal.signal)}”, sent with probability {both(signal.probability)}")
-        lines = [f"The data: {_distribution(signal.posterior)}."]
-        if signal.theta_posterior is not None:
-            lines.append(f"The parameter: {_distribution(signal.theta_posterior)}.")
-        lines += [decided(d.agent, d.decisions, exact) for d in signal.decisions]
-        for line in lines:
-            paragraph(out, line)
-    if len(evaluation.signals) > _ROWS:
-        out.print()
-        out.print(f"... and {counted(len(evaluation.signals) - _ROWS, 'more signal')} (--json gives all)")
-
-
-def _distribution(posterior: dict[str, Number]) -> str:
-    ranked = sorted(((v, k) for k, v in posterior.items() if v > 0), key=lambda pair: -pair[0])
-    parts = [f"{told(label)} {both(v)}" for v, label in ranked[:LISTED]]
-    if len(ranked) == 1:
-        return f"{told(ranked[0][1])} for certain"
-    rest = len(ranked) - len(parts)
-    others = "or one other" if rest == 1 else f"or one of {rest} others"
-    return ", ".join(parts) + (f", {others}" if rest else "")
-
-
-def _releases(out: Console, comparison: Comparison) -> None:
-    """The table of a comparison."""
-    asked = comparison.conditions is not None
-    names, numbers, epsilons = [], [], []
-    for row in comparison.rows:
-        name = clean(row.name)
-        if row.parameter is not None:
-            parameter = equals(row.parameter.name, row.parameter.value, fraction)
-            name += f" ({parameter})" if out.width >= _WIDE else f"\n  {parameter}"
-        names.append(name)
-        numbers.append((row.risks.bob, row.risks.eve, row.alice, row.excess))
-        epsilons.append("inf" if row.epsilon == math.inf else f"{row.epsilon:.4g}")
-    headings = ["release", "R_B", "R_E", "R_A", "above opt.", "epsilon", *(["met"] if asked else [])]
-
-    def written(way: Callable[[Number], str]) -> list[list[str]]:
-        return [
-            [name, *map(way, own), epsilon, *([("no" if row.breaks else "yes")] if asked else [])]
-            for name, own, epsilon, row in zip(names, numbers, epsilons, comparison.rows, strict=True)
-        ]
-
-    rows, rounded = fitting(out, headings, written, 4)
-    show_table(out, headings, rows, range(1, 6))
-    if rounded and comparison.optimum.exact:
-        out.print("Rounded to fit; --json has the fractions.")
 
 
 def show_bracket(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
-from bap_lp.model.display import clean, decimal, fraction
+from bap_lp.model.display import cell, decimal, fraction
 from bap_lp.model.risks import Number
 
 _SHORT = 12  # characters of a fraction in a table
@@ -43,11 +44,6 @@ def paragraph(out: Console, text: str, first: str = "  ", further: str = "    ")
     whole = _QUOTED.sub(lambda quote: quote[0].replace(" ", _JOIN), text)  # a short quote stays on one line
     lines = textwrap.fill(whole, out.width, initial_indent=first, subsequent_indent=further, break_on_hyphens=False)
     out.print(lines.replace(_JOIN, " "), soft_wrap=True)
-
-
-def told(label: str) -> str:
-    """A label, in quotes if its commas or digits could be mistaken for those of the sentence."""
-    return f"“{clean(label)}”" if any(c == "," or c.isdigit() for c in label) else clean(label)
 
 
 def width_of(rows: Sequence[Sequence[str]]) -> int:
@@ -96,3 +92,25 @@ def fitting(
         if width_of([columns, *(row[: len(columns)] for row in rows)]) <= out.width:
             break
     return rows, way is forms[-1]
+
+
+def show_rows(out: Console, rows: Sequence[Mapping[str, Any]], most: int = 40) -> None:
+    """The rows of a result as a table; what does not fit is rounded, and what is beyond `most` is counted."""
+    columns = list(rows[0])
+
+    def written(way: Callable[[Number], str]) -> list[list[str]]:
+        return [[cell(v, way) for v in row.values()] for row in rows[:most]]
+
+    found, rounded = fitting(out, columns, written, 4)
+    texts = [name for name in columns if any(isinstance(row[name], str) for row in rows)]
+    show_table(out, columns, found, [k for k, name in enumerate(columns) if name not in texts])
+    if rounded and any(isinstance(v, Fraction) for row in rows for v in row.values()):
+        out.print("Rounded to fit; --json has the fractions.")
+    if len(rows) > most:
+        out.print(f"... and {len(rows) - most} more (--json gives all)")
+
+
+def say_lines(out: Console, lines: Iterable[str]) -> None:
+    """The sentences of a result."""
+    for line in lines:
+        say(out, line)

@@ -89,7 +89,7 @@ def main() -> None:
         found = table(model, adversary)
         spent = time.perf_counter() - start
         total += spent
-        print(f"table, {name:4s}: {spent:5.2f} s, largest error of R_A {max(row.error for row in found.rows):.0e}")
+        print(f"table, {name:4s}: {spent:5.2f} s, largest error of R_A {max(row.error for row in found.releases):.0e}")
     print(f"three tables with continuous optimisation: {total:.2f} s")
 
 

@@ -239,7 +239,7 @@ def model(
     >>> from scipy import stats
     >>> model(stats.beta(2, 3), lambda theta: stats.binom(4, theta), "squared", "0-1",
     ...       bob_decisions=[0.2, 0.4, 0.6], eve_decisions=range(5), title="a count")
-    <GriddedProblem 'a count': float, (N, b, e) = (5, 3, 5)>
+    <GriddedProblem: 'a count', float, (N, b, e) = (5, 3, 5)>
     """
     return scalar_model(
         prior, likelihood, bob_loss, eve_loss, bob_decisions, eve_decisions, eve_weights,

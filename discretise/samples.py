@@ -16,7 +16,7 @@ statistics (module `neighbours`), with a standard error; the lower bound is then
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +57,10 @@ class StoredDraws(Displayed):
         if self.x.shape[:1] != self.theta.shape:
             raise InputError("x", None, f"has shape {self.x.shape}, must have {len(self.theta)} rows, one per theta")
 
-    def _headline(self) -> str:
-        return f": {len(self.theta)} joint draws"
+    def _lines(self) -> Iterator[str]:
+        yield f"{len(self.theta)} joint draws"
 
-    def rows(self, start: int, size: int) -> tuple[Array, Array]:
+    def draws(self, start: int, size: int) -> tuple[Array, Array]:
         """Draws start, start + 1, ..."""
         if start + size > len(self.theta):
             rule = f"are too few: {start + size} are needed, for the fit and for fresh draws together"
@@ -369,7 +369,7 @@ def sample(
     ...     return theta, theta + rng.normal(size=size)
     >>> sample(simulator, 200, zero_one(0), zero_one(1),
     ...        bob_decisions=[0, 1], eve_decisions=[0, 1], title="drawn")
-    <SampledProblem 'drawn': float, (N, b, e) = (200, 2, 2)>
+    <SampledProblem: 'drawn', float, (N, b, e) = (200, 2, 2)>
     """
     size = whole_number("size", size, 3)
     bob = loss_of(bob_loss, "bob_loss"), decisions_of(bob_decisions, "bob_decisions")
@@ -403,7 +403,7 @@ def draw_block(problem: SampledProblem, rng: np.random.Generator, size: int, sta
 
 
 def _draw(simulator: Simulator, rng: np.random.Generator, size: int, eve_target: Any, eves: int, start: int) -> Draws:
-    found = simulator.rows(start, size) if isinstance(simulator, StoredDraws) else simulator(rng, size)
+    found = simulator.draws(start, size) if isinstance(simulator, StoredDraws) else simulator(rng, size)
     if not isinstance(found, tuple) or len(found) not in (2, 3):
         raise InputError("simulator", None, "must return (theta, x) or (theta, x, statistic)")
     try:

@@ -6,13 +6,14 @@ The corner R_A* = 2 R_B^full - min(pi, 1 - pi) bounds every release from below o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bap_lp.model.display import Grid, Tabular
+from bap_lp.model.display import Displayed
 from bap_lp.model.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
@@ -49,7 +50,7 @@ class TableRow:
         threshold: the t of the one-bit release 1{xbar > t}, whose parameter tau may be 0 or 1 to the last digit.
 
     >>> from gaussian import GaussianModel, MeanEve, table
-    >>> row = table(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5)).rows[-1]
+    >>> row = table(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5)).releases[-1]
     >>> row.mechanism, round(row.alice, 6)
     ('one-bit', -0.18542)
     """
@@ -83,12 +84,12 @@ class TableRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Table(Tabular):
+class Table(Displayed):
     """All releases against one Eve.
 
     Attributes:
         lam: the price of privacy.
-        rows: one per release.
+        releases: one row each.
         corner: R_A*, below which no release goes.
 
     >>> from gaussian import GaussianModel, MeanEve, table
@@ -97,21 +98,23 @@ class Table(Tabular):
     """
 
     lam: float
-    rows: tuple[TableRow, ...]
+    releases: tuple[TableRow, ...]
     corner: float
 
-    def _headline(self) -> str:
-        best = min(self.rows, key=lambda row: row.alice)
+    def _lines(self) -> Iterator[str]:
+        best = min(self.releases, key=lambda row: row.alice)
         least = f"least R_A = {best.alice:.6g} ({best.mechanism})"
-        return f": {len(self.rows)} releases at lam = {self.lam:.6g}, {least}"
+        yield f"{len(self.releases)} releases at lam = {self.lam:.6g}, {least}"
 
-    def _grid(self, most: int | None = None) -> Grid:
-        rows = [(r.mechanism, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.error) for r in self.rows[:most]]
-        return Grid(("release", "parameter", "R_B", "R_E", "R_A", "error"), rows, len(self.rows))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The releases."""
+        names = ("release", "parameter", "R_B", "R_E", "R_A", "error")
+        cells = ((r.mechanism, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.error) for r in self.releases[:most])
+        return [dict(zip(names, own, strict=True)) for own in cells]
 
     def document(self) -> dict[str, object]:
         """The table as plain JSON values."""
-        rows = [row.document() for row in self.rows]
+        rows = [row.document() for row in self.releases]
         return {"lambda": self.lam, "rows": rows, "corner": self.corner}
 
 

@@ -55,9 +55,3 @@ def test_a_result_prints_as_one_short_line(name: str) -> None:
     assert "\n" not in text
     assert "array(" not in text
     assert len(text) < 160
-
-
-def test_a_bracket_prints_its_bounds_and_its_rule() -> None:
-    text = repr(bracket(PAPER, BothEves(0.5, 2.0)))
-    assert "-0.2298339 <= R_A <= -0.2298339" in text
-    assert "release 1 when xbar > 0 or max > 2, else 0" in text

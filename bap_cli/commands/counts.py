@@ -12,7 +12,7 @@ from bap_cli.app import Floats, Folder, Json, Lambda, TimeLimit
 from bap_cli.progress import Progress, limited
 from bap_cli.terminal import console, say
 from bap_lp import evaluate, solve
-from bap_lp.model.display import clean, counted
+from bap_lp.model.display import clean
 from bap_lp.model.evaluated import Evaluation
 from bap_lp.questions.optimum.solution import Solution
 from bap_sdc.count_tables.comparisons import TableComparison, compare_tables
@@ -52,7 +52,6 @@ def _protect(file: str, lam: str | None, use_floats: bool, as_json: bool, out: P
         price = inputs.wanted(loaded, lam)
         exact = False if use_floats else None
         solution = solve(loaded.problem, price, exact, progress=progress, conditions=loaded.conditions)
-        evaluation = evaluate(loaded.problem, solution.mechanism)
         comparison = compare_tables(
             loaded.problem,
             solution.lam,
@@ -65,15 +64,16 @@ def _protect(file: str, lam: str | None, use_floats: bool, as_json: bool, out: P
         pictures.write_counts_plot(loaded, lam, comparison, plot)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
+        evaluation = evaluate(loaded.problem, solution.mechanism)
         outputs.print_json(counts_document(loaded, solution, evaluation, comparison))
         return
     paper = console()
     rounded, chosen = use_floats and loaded.problem.exact, inputs.choice(loaded, lam)
-    show.show_solution(solution, evaluation, comparison, rounded, chosen, written, described=described(loaded))
-    paper.print()
+    show.show_solution(solution, comparison, solution.summary(), rounded, chosen, written)
+    say(paper, "A state is a table of " + " | ".join(clean(name) for name in loaded.problem.cells))
     for note in (*comparison.notes, *(f"Left out: {name}, because {reason}." for name, reason in comparison.omitted)):
         say(paper, clean(note, 500))
-    inexact = [row.name for row in comparison.rows if isinstance(row.alice, float)]
+    inexact = [row.name for row in comparison.releases if isinstance(row.alice, float)]
     if solution.exact and inexact:
         say(paper, f"In floats, with errors below 1e-9: {', '.join(inexact)}.")
     if not loaded.problem.exact:
@@ -83,25 +83,13 @@ def _protect(file: str, lam: str | None, use_floats: bool, as_json: bool, out: P
         say(paper, f"Wrote {clean(str(plot), 500)}.")
 
 
-def described(loaded: CountsFile) -> list[str]:
-    """What the tables are, in words."""
-    problem: Any = loaded.problem
-    people = problem.model.population
-    known = " with the public totals" if people.totals else ""
-    cells = counted(len(problem.model.layout.cells), "cell")
-    return [
-        f"{problem.tables:,} table{'s' * (problem.tables != 1)} of {people.n} people in {cells}{known}",
-        "A state is a table of " + " | ".join(clean(name) for name in problem.cells),
-    ]
-
-
 def counts_document(
     loaded: CountsFile, solution: Solution, evaluation: Evaluation, comparison: TableComparison
 ) -> dict[str, Any]:
     """What `bap counts --json` prints: the document of `bap solve`, the tables, and the releases of `bap compare`."""
     problem: Any = loaded.problem
     compared = documents.comparison_document(comparison)
-    for entry, row in zip(compared["releases"], comparison.rows, strict=True):
+    for entry, row in zip(compared["releases"], comparison.releases, strict=True):
         entry["errors"] = {"bob": row.risks.bob_error, "eve": row.risks.eve_error}
     return documents.solution_document(solution, evaluation) | {
         "n": problem.model.population.n,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -11,11 +10,11 @@ from bap_cli import inputs, outputs
 from bap_cli.app import Condition, File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import heading
-from bap_cli.terminal import console, fitting, say, show_table, width_of
+from bap_cli.terminal import console, say, say_lines, show_rows
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import counted, equals
+from bap_lp.model.display import equals
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.path.frontier import Corner, corner
@@ -82,29 +81,12 @@ def _piece(piece: Piece) -> dict[str, Any]:
 def show_path(loaded: ProblemFile, path: Path) -> None:
     """What `bap path` prints."""
     out = console()
-    heading(out, path.problem, path.exact)
+    heading(out, path.problem)
     if loaded.conditions is not None:
         say(out, f"Conditions: {loaded.conditions.words()}")
     out.print()
-    headings = ("piece", "lambda from", "to", "R_B", "R_E", "least R_A")
-
-    def written(way: Callable[[Any], str]) -> list[list[str]]:
-        rows = []
-        for k, piece in enumerate(path.pieces[:_ROWS], start=1):
-            bob, eve = way(piece.risks.bob), way(piece.risks.eve)
-            rows.append([str(k), way(piece.start), "inf" if piece.end == math.inf else way(piece.end), bob, eve])
-            rows[-1].append(_line(bob, eve))
-        return rows
-
-    rows, rounded = fitting(out, headings[:5], written, 6)
-    columns = 6 if width_of([headings, *rows]) <= out.width else 5  # the last one follows from the two before
-    show_table(out, headings[:columns], [row[:columns] for row in rows], range(5))
-    if columns == 5:
-        say(out, "On a piece the least R_A is R_B - lambda R_E.")
-    if rounded and path.exact:
-        out.print("Rounded to fit; --json has the fractions.")
-    if len(path.pieces) > _ROWS:
-        out.print(f"... and {counted(len(path.pieces) - _ROWS, 'more piece')} (--json gives all)")
+    show_rows(out, path.rows(), _ROWS)
+    say(out, "On a piece the least R_A is R_B - lambda R_E.")
     out.print()
     try:
         lam = public(lam_of(path.problem, loaded.lam))
@@ -116,22 +98,8 @@ def show_path(loaded: ProblemFile, path: Path) -> None:
         say(out, f"  {where}, with {equals('R_A', path.value(lam))}.")
     _corner(out, corner(path.problem, path=path), loaded.conditions is not None, path.problem.misaligned)
     out.print()
-    if path.exact:
-        among = "" if loaded.conditions is None else " among the mechanisms that meet the conditions"
-        say(out, f"Every breakpoint is exact, and every piece is proved optimal{among}.")
-        if any("≈" in cell for row in rows for cell in row):
-            say(out, "≈ stands for an exact fraction too long for the table; --json gives it.")
-    else:
-        bound = f"{path.tolerance:.2g} max(B, lambda E)"
-        say(out, f"The least R_A lies at most {bound} below this, where B and E are the largest losses.")
+    say_lines(out, path.summary().splitlines()[2:])
     say(out, "The mechanism of a piece: --json, or `bap solve` with a --lambda on it.")
-
-
-def _line(bob: str, eve: str) -> str:
-    """R_B - R_E lambda as somebody would write it down."""
-    if eve == "0":
-        return bob
-    return f"-{eve} lambda" if bob == "0" else f"{bob} - {eve} lambda"
 
 
 def _corner(out: Any, at: Corner, conditioned: bool, misaligned: bool) -> None:

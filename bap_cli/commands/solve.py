@@ -70,19 +70,18 @@ def solve(
         solution = bap_lp.solve(
             loaded.problem, price, exact, formulation, progress, wanted, time_limit=time_limit, priors=priors
         )
-        evaluation = bap_lp.evaluate(loaded.problem, solution.mechanism)
-        costs = () if wanted is None else solution.costs()
+        words = "" if as_json else solution.summary()
         comparison = None if as_json or priors is not None else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
         from bap_cli import documents
 
+        evaluation = bap_lp.evaluate(loaded.problem, solution.mechanism)
+        costs = () if wanted is None else solution.costs()
         outputs.print_json(documents.solution_document(solution, evaluation, costs))
     else:
         rounded = use_floats and loaded.problem.exact
-        show.show_solution(
-            solution, evaluation, comparison, rounded, inputs.choice(loaded, lam), written, costs, bits=bits
-        )
+        show.show_solution(solution, comparison, words, rounded, inputs.choice(loaded, lam), written, bits)
 
 
 def evaluate(

@@ -16,14 +16,14 @@ from bap_cli.app import Floats, Json
 from bap_cli.outputs import command_line
 from bap_cli.progress import Progress
 from bap_cli.show import channel, check_command
-from bap_cli.terminal import console, say, short, show_table
+from bap_cli.terminal import console, say, say_lines, show_rows
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import load_certificate
 from bap_lp.files.documents import dumps, source_name
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.files.writing import write_bundle
-from bap_lp.model.display import both, clean, equals, fraction
+from bap_lp.model.display import clean, fraction
 from bap_lp.program.several import tiers_of
 from bap_lp.proof.binding import other_several
 from bap_lp.proof.certificate import Verdict
@@ -163,24 +163,15 @@ def show_tiers(found: TierSolution, loaded: Sequence[ProblemFile], written: str)
     out = console()
     say(out, "Releases that refine each other: the users of a tier see its signal and those of the tiers before it.")
     out.print()
-    columns = ("tier", "lambda", "weight", "R_B", "R_E", "R_A", "R_A alone")
-    rows = []
-    for k, (problem, lam, weight, own) in enumerate(
-        zip(found.problems, found.lams, found.weights, found.risks, strict=True)
-    ):
-        numbers = (lam, weight, own.bob, own.eve, own.alice(lam), found.separate_values[k])
-        rows.append([f"{k + 1}: {clean(problem.title or loaded[k].source)}", *map(short, numbers)])
-    show_table(out, columns, rows, range(1, len(columns)))
+    rows = found.rows()
+    for row, problem, file in zip(rows, found.problems, loaded, strict=True):
+        row["tier"] += "" if problem.title else file.source
+    show_rows(out, rows)
     for k, mechanism in enumerate(found.mechanisms):
         out.print()
         channel(out, mechanism, f"Tier {k + 1}")
     out.print()
-    say(out, f"Separate releases would have {both(found.separate)}: nesting costs {both(found.price_of_nesting)}.")
-    if found.exact and found.gap == 0:
-        say(out, f"Proved optimal among all nested releases: {equals('value = bound', found.value)}.")
-    else:
-        gap = f"up to {float(found.gap):.2g}: value {float(found.value):.12g}, lower bound {float(found.bound):.12g}"
-        say(out, f"Optimal among all nested releases {gap}.")
+    say_lines(out, found.summary().splitlines()[1:])
     out.print(f"Method: {found.method}.")
     if written:
         names = f"a bundle and mechanism-1.json to mechanism-{len(loaded)}.json"

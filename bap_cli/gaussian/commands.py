@@ -59,7 +59,7 @@ def table_command(
             say(out, "The paper's value, and ours minus it")
             out.print()
             _put(out, _HEADINGS[:5], _beside(result, paper))
-        if any(_by_threshold(row) for row in result.rows):
+        if any(_by_threshold(row) for row in result.releases):
             out.print()
             say(out, "t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
 
@@ -95,7 +95,7 @@ def _put(out: Console, headings: tuple[str, ...], rows: list[list[str]]) -> None
 
 def _rendered(result: Table) -> list[list[str]]:
     out = []
-    for row in result.rows:
+    for row in result.releases:
         numbers = [f"{value:.6f}" for value in (row.risks.bob, row.risks.eve, row.alice)]
         out.append([row.mechanism, _parameter(row), *numbers, f"{row.error:.0e}", row.kind or ""])
     return out
@@ -103,7 +103,7 @@ def _rendered(result: Table) -> list[list[str]]:
 
 def _beside(result: Table, paper: PrintedTable) -> list[list[str]]:
     out = []
-    for row in result.rows:
+    for row in result.releases:
         old = paper.rows[row.mechanism]
         pairs = [(old.bob, row.risks.bob), (old.eve, row.risks.eve), (old.alice, row.alice)]
         cells = [f"{theirs:.2f} {float(ours) - theirs:+.4f}" for theirs, ours in pairs]

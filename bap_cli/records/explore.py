@@ -15,6 +15,7 @@ from bap_cli.records.opening import Opened, StudyOrFolder, Workers, called, choi
 from bap_lp.model.display import clean, counted, equals, percent
 from bap_lp.rational import InputError, public
 
+_FEW = 12  # of the records that are published
 _ROWS = 40  # lines shown before the rest is only counted
 
 
@@ -121,6 +122,34 @@ def compare_study(file: str, lam: str | None, as_json: bool) -> None:
         print_json(comparison.document())
     else:
         show_releases(comparison, found.study.title or found.source, found.choice)
+
+
+def explain_study(file: str, lam: str | None) -> None:
+    """The verdict on a study, its optimum, and the path that it lies on, in sentences."""
+    from bap_cli.terminal import console, say, say_lines, show_rows
+
+    with Progress("reading") as progress:
+        found = opened(file, progress, lam)
+        with called(found.source, lam):
+            solution = found.solved(progress)
+            path = found.study.path(workers="all", progress=progress)
+    out = console()
+    say(out, clean(found.study.title or found.source, 200))
+    say_lines(out, map(clean_line, solution.verdict().words()))
+    out.print()
+    say(out, f"{equals('lambda', solution.lam)}, {found.choice}")
+    say_lines(out, map(clean_line, solution.summary().splitlines()))
+    out.print()
+    show_rows(out, solution.rows(_FEW))
+    out.print()
+    if path.whole:
+        line = path.line(solution.lam)
+        say(out, f"This is line {1 + path.lines.index(line)} of {len(path.lines)} of the path: `bap path` lists them.")
+    say_lines(out, path.summary().splitlines()[1:])
+
+
+def clean_line(line: str) -> str:
+    return clean(line, 1000)
 
 
 def plot_study(file: str, lam: str | None, kind: str, out: Path) -> None:

@@ -221,19 +221,15 @@ def _attack(solution: StudySolution, audit: Audit | None, public: bool) -> str:
 
 
 def _alternatives(comparison: ReleaseComparison) -> str:
-    grid = comparison._grid()
     rows = []
-    for row, (_, *cells) in zip(comparison.rows, grid.rows, strict=True):
-        shown = [
-            "" if v != v else percent(v) if h == "cells changed" else _number(v, 3)
-            for h, v in zip(grid.columns[1:], cells, strict=True)
-        ]
-        rows.append([row.name, *shown])
-    best = next(k for k, row in enumerate(comparison.rows) if row.name == "optimum")
+    for release, *cells in (row.items() for row in comparison.rows()):
+        shown = ["" if v is None or v != v else percent(v) if h == "cells changed" else _number(v, 3) for h, v in cells]
+        rows.append([release[1], *shown])
+    best = next(k for k, row in enumerate(comparison.releases) if row.name == "optimum")
     text = "Other releases at the same lambda: the smaller R_A, the better."
     left = [_words(f"Left out: {name}, because {why}.") for name, why in comparison.omitted]
     picture = _picture("map", comparison, "Map of the releases in the table below")
-    return _section("Alternatives", _words(text), picture, _table(list(grid.columns), rows, best), *left)
+    return _section("Alternatives", _words(text), picture, _table(list(comparison.rows()[0]), rows, best), *left)
 
 
 def _disclosure(audit: Audit | None, verdict: StudyVerdict, threshold: int, public: bool) -> str:
@@ -381,7 +377,7 @@ def _drawn(kind: str, what: Any, narrow: bool) -> Any:
 
     from bap_sdc.records import plots
 
-    many = 5.8 if kind == "map" else 0.6 + 0.36 * len(what._grid().rows)
+    many = 5.8 if kind == "map" else 0.6 + 0.36 * len(what.rows())
     ax = plt.subplots(figsize=(4.1, many), layout="constrained")[1] if narrow else None
     return plots.release_map(what, ax=ax) if kind == "map" else plots.eves_of_audit(what, ax=ax)
 

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from bap_cli.show import risk_table
-from bap_cli.terminal import console, paragraph, say, short, show_table
+from bap_cli.terminal import console, paragraph, say, short, show_rows, show_table
 from bap_lp.model.display import clean, counted, equals, percent, person
 from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
@@ -113,13 +113,11 @@ def show_releases(comparison: ReleaseComparison, title: str, choice: str) -> Non
     say(out, clean(title, 200))
     say(out, f"{equals('lambda', comparison.lam)}, {choice}")
     out.print()
-    grid = comparison._grid()
-    rows = []
-    for name, *cells in grid.rows:
-        numbers = zip(grid.columns[1:], cells, strict=True)
-        shown = ["" if v != v else percent(v) if head == "cells changed" else f"{v:.4f}" for head, v in numbers]
-        rows.append([clean(name), *shown, *[""] * (len(grid.columns) - 1 - len(shown))])
-    show_table(out, grid.columns, rows, range(1, len(grid.columns)))
+    rows = comparison.rows()
+    for row in rows:
+        if row.get("cells changed") is not None:
+            row["cells changed"] = percent(row["cells changed"])
+    show_rows(out, rows)
     for name, why in comparison.omitted:
         say(out, f"Left out: {clean(name)}, because {clean(why, 200)}.")
 
@@ -129,8 +127,7 @@ def show_audit(audit: Audit) -> None:
     out = console()
     say(out, f"Audit on {counted(audit.records, 'record')}, {audit.unseen} of types without a probability")
     out.print()
-    agents = [[clean(agent), clean(how), f"{r:.4f}", f"{error:.4f}"] for agent, how, r, error in audit._grid().rows]
-    show_table(out, ("agent", "column, or how she decides", "risk", "standard error"), agents, (2, 3))
+    show_rows(out, audit.rows())
     out.print()
     say(out, "Disclosure, given the columns Eve knows")
     out.print()

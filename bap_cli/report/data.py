@@ -22,7 +22,7 @@ from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluated import AgentDecisions, certainties
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Problem
+from bap_lp.model.problem import Problem, own_beliefs
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.conditions import Conditions
@@ -77,8 +77,6 @@ def report_document(
     If there are too many pieces, or the path cannot be computed under the conditions, the page is `partial`: it shows
     the optimum at this lam only.
     """
-    from bap_cli.show import own_beliefs
-
     given, wanted = best, public(lam_of(problem, lam))
     best = given or solve(problem, wanted, progress=progress, conditions=conditions)
     problem, wanted, exact = best.problem, best.lam, best.exact
@@ -169,14 +167,12 @@ def _region(path: Path | None, progress: News) -> tuple[Sequence[Risks], bool]:
 
 def _conditions(best: Solution) -> dict[str, Any] | None:
     """The conditions in words, and what they cost at the lam of the solution."""
-    from bap_cli.show import costs_in_words
-
     if best.conditions is None:
         return None
     price: Any = best.price_of_conditions
     words = label(best.conditions.words())
     cost = None if price is None else float(price)
-    costs = [label(line) for line in costs_in_words(best.costs())]
+    costs = [label(one.summary()) for one in best.costs()]
     plain = [label(line) for line in conditions_for_people(best.problem, best.conditions)]
     price = None if price is None else both(price)
     return {"words": words, "plain": plain, "price": price, "cost": cost, "costs": costs}

@@ -68,7 +68,7 @@ def _round_numbers(low: Number, high: Number, count: int) -> list[Number]:
 
 def release_lines(problem: Problem, comparison: Comparison) -> list[dict[str, Any]]:
     out = []
-    for row in comparison.rows:
+    for row in comparison.releases:
         if row.name == "optimum":
             continue
         risks = pair(row.risks.bob, row.risks.eve)

@@ -1,15 +1,16 @@
 """How results show themselves: numbers and labels as text, one line as repr, a small table in a notebook.
 
 Labels are other people's text: control characters are spelled out, long labels are cut, and nothing in them is markup.
-A class that shows itself defines `_headline`, one line without its own name, and `_grid` if it has a table.
+A result has `summary()`, which says why, and `rows()` if it is a table; both are what the terminal prints.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from math import isfinite
+from typing import Any
 
 from bap_lp.model.risks import Number
 
@@ -106,8 +107,8 @@ def decided(agent: str, decisions: Sequence[str], exact: bool) -> str:
 
 
 def titled(name: str, line: str) -> str:
-    """A headline under a name, if there is one."""
-    return f"{clean(name, 40)!r}: {line}" if name else f": {line}"
+    """A headline that begins with a name, if there is one."""
+    return f"{clean(name, 40)!r}, {line}" if name else line
 
 
 def kind(exact: bool) -> str:
@@ -118,66 +119,69 @@ def risks_line(bob: Number, eve: Number) -> str:
     return f"{equals('R_B', bob, fraction)}, {equals('R_E', eve, fraction)}"
 
 
-class Grid(NamedTuple):
-    """A table: column names, rows whose first entry is their label, and how many rows there are in all."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    total: int
-
-
 class Displayed:
-    """A result with a one-line repr and, in a notebook, that line as text."""
+    """What says itself in sentences (`_lines`, of which the first is the headline), and may be a table (`rows`)."""
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         raise NotImplementedError
 
-    def __repr__(self) -> str:
-        line = self._headline()
-        return f"<{type(self).__name__}{line if line.startswith(':') else ' ' + line}>"
+    def summary(self) -> str:
+        """What this is, and why, in plain sentences."""
+        return "\n".join(self._lines())
 
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self))}</p>"
-
-
-class Tabular(Displayed):
-    """A result that is a table: small in a notebook, whole as a pandas DataFrame."""
-
-    def _grid(self, most: int | None = None) -> Grid:
-        """The table, or its first `most` rows."""
-        raise NotImplementedError
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The table, or its first rows, each of them by column; empty if there is none."""
+        return []
 
     def to_frame(self) -> Any:
-        """The whole table as a pandas DataFrame, a row per label; exact numbers stay Fractions."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install 'bap-lp[pandas]'") from None
-        columns, rows, _ = self._grid()
-        index = pandas.Index([row[0] for row in rows], name=columns[0])
-        return pandas.DataFrame([row[1:] for row in rows], index=index, columns=list(columns[1:]))
+        """The rows as a pandas DataFrame; exact numbers stay Fractions."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {next(iter(self._lines()))}>"
 
     def _repr_html_(self) -> str:
-        columns, rows, total = self._grid(_ROWS)
-        head = "".join(f"<th>{escape(_cell(name))}</th>" for name in columns[:_COLUMNS])
-        lines = []
-        for label, *cells in rows:
-            values = "".join(f"<td>{escape(_cell(value))}</td>" for value in cells[: _COLUMNS - 1])
-            lines.append(f"<tr><th>{escape(_cell(label))}</th>{values}</tr>")
-        hidden = [
-            f"{count} more {what}"
-            for count, what in ((total - len(rows), "rows"), (len(columns) - _COLUMNS, "columns"))
-            if count > 0
-        ]
-        more = f"<p>{' and '.join(hidden)} not shown</p>" if hidden else ""
-        return (
-            f"{super()._repr_html_()}<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
-        )
+        rows = self.rows(_ROWS + 1)
+        table = [list(rows[0]), *(row.values() for row in rows[:_ROWS])] if rows else []
+        cells = ("".join(f"<td>{escape(cell(v))}</td>" for v in list(line)[:_COLUMNS]) for line in table)
+        body = "".join(f"<tr>{line}</tr>" for line in cells)
+        wide = bool(table) and len(table[0]) > _COLUMNS
+        more = "<p>more is not shown</p>" if len(rows) > _ROWS or wide else ""
+        return f"<p>{escape(repr(self))}</p>" + (f"<table>{body}</table>{more}" if rows else "")
 
 
-def _cell(value: Any) -> str:
+def column_name(name: str, labels: Iterable[str]) -> str:
+    """The name of a column next to columns that are called by labels."""
+    taken = set(labels)
+    while name in taken:
+        name += "_"
+    return name
+
+
+def cell(value: Any, number: Callable[[Number], str] = fraction) -> str:
+    """What a table shows."""
     if value is None:
         return ""
-    if isinstance(value, str):
-        return clean(value)
-    return str(value) if isinstance(value, (bool, int)) else fraction(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (str, int)):
+        return clean(str(value))
+    return str(value) if isinstance(value, float) and not isfinite(value) else number(value)
+
+
+def distribution(values: Mapping[str, Number]) -> str:
+    """Probabilities of labels, the largest first: tails 10/11 (0.909091), heads 1/11 (0.0909091)."""
+    ranked = sorted(((v, k) for k, v in values.items() if v > 0), key=lambda pair: -pair[0])
+    parts = [f"{quoted_label(label)} {both(v)}" for v, label in ranked[:LISTED]]
+    if len(ranked) == 1:
+        return f"{quoted_label(ranked[0][1])} for certain"
+    rest = len(ranked) - len(parts)
+    others = "or one other" if rest == 1 else f"or one of {rest} others"
+    return ", ".join(parts) + (f", {others}" if rest else "")
+
+
+def quoted_label(label: str) -> str:
+    """A label, in quotes if its commas or digits could be mistaken for those of the sentence."""
+    return f"“{clean(label)}”" if any(c == "," or c.isdigit() for c in label) else clean(label)

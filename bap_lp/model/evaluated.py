@@ -7,21 +7,21 @@ has such a decision without any signal gains nothing from the data, and is left 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bap_lp.model.display import (
-    LISTED,
     Displayed,
-    Grid,
-    Tabular,
     both,
     clean,
+    column_name,
     counted,
     decided,
+    distribution,
     equals,
     fraction,
     person,
@@ -33,6 +33,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import field_of, public
 
 _NAMED = 3
+_SHOWN = 12  # signals
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,15 @@ class Signal(Displayed):
         alone = len(group) == 1 and group[0].known is None
         return [d if alone else f"{one.agent}: {d}" for one in group for d in one.decisions]
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         acts = [
             f"{clean(d.agent, 20)}: {' or '.join(clean(name, 20) for name in d.decisions[:3])}" for d in self.decisions
         ]
-        return f"{clean(self.signal, 40)!r}: {equals('probability', self.probability, fraction)}; {'; '.join(acts[:4])}"
+        yield f"{clean(self.signal, 40)!r}: {equals('probability', self.probability, fraction)}; {'; '.join(acts[:4])}"
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Tabular, Risks):
+class Evaluation(Displayed, Risks):
     """Risks of a mechanism with their explanation.
 
     Attributes:
@@ -127,38 +128,34 @@ class Evaluation(Tabular, Risks):
     def risks(self) -> Risks:
         return Risks(self.bob, self.eve, self.bob_error, self.eve_error)
 
-    def summary(self) -> str:
-        """The risks, and what happens at the signals, in plain sentences."""
-        exact = not any(isinstance(s.probability, float) for s in self.signals)
-        lines = [f"Bob's risk is {equals('R_B', self.bob)}, Eve's is {equals('R_E', self.eve)}."]
+    def _lines(self) -> Iterator[str]:
+        yield f"{risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
         for name, gained in self.information.items():
             left = float(self.agents[name]) / log(2)
-            lines.append(f"{clean(name)} learns {float(gained) / log(2):.6g} bits, and {left:.6g} bits stay hidden.")
-        for s in self.signals[:LISTED]:
+            yield f"{person(name, True)} learns {float(gained) / log(2):.6g} bits, and {left:.6g} bits stay hidden."
+        for s in self.signals[:_SHOWN]:
+            exact = not isinstance(s.probability, float)
+            theta = "" if s.theta_posterior is None else f" The parameter: {distribution(s.theta_posterior)}."
             acts = " ".join(decided(d.agent, d.decisions, exact) for d in s.decisions)
-            lines.append(f"Signal “{clean(s.signal)}” is sent with probability {both(s.probability)}. {acts}")
-        if len(self.signals) > LISTED:
-            lines.append(f"There are {counted(len(self.signals) - LISTED, 'more signal')}.")
-        return "\n".join([*lines, invariance(self.bob_invariant)])
+            sent = f"Signal “{clean(s.signal)}”, probability {both(s.probability)}. The data: "
+            yield f"{sent}{distribution(s.posterior)}.{theta} {acts}"
+        if len(self.signals) > _SHOWN:
+            yield f"There are {counted(len(self.signals) - _SHOWN, 'more signal')}."
+        yield (
+            "Bob-invariant: every signal leads Bob to a decision that is as good as with the data."
+            if self.bob_invariant
+            else "Not Bob-invariant: some signal leads Bob to a decision that is worse than with the data."
+        )
 
-    def _headline(self) -> str:
-        return f": {risks_line(self.bob, self.eve)}, {counted(len(self.signals), 'signal')}"
-
-    def _grid(self, most: int | None = None) -> Grid:
-        # an Eve who knows something has a column per value; at some signals a value may be impossible
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The signals, and the decisions of every agent: an Eve who knows something has a column per value."""
         agents = list(dict.fromkeys(d.agent for s in self.signals for d in s.decisions))
+        signal, probability = column_name("signal", agents), column_name("probability", agents)
         rows = []
         for s in self.signals[:most]:
-            told = {d.agent: ", ".join(d.decisions) for d in s.decisions}
-            rows.append((s.signal, s.probability, *(told.get(agent, "") for agent in agents)))
-        return Grid(("signal", "probability", *agents), rows, len(self.signals))
-
-
-def invariance(holds: bool) -> str:
-    """Whether a release is Bob-invariant, in words."""
-    if holds:
-        return "Bob-invariant: every signal leads Bob to a decision that is as good as with the data."
-    return "Not Bob-invariant: some signal leads Bob to a decision that is worse than with the data."
+            own = {d.agent: ", ".join(d.decisions) for d in s.decisions}  # at some signals a value may be impossible
+            rows.append({signal: s.signal, probability: s.probability} | {name: own.get(name, "") for name in agents})
+        return rows
 
 
 class CertainEve(NamedTuple):

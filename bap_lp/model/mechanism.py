@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
-from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, titled
+from bap_lp.model.display import Displayed, column_name, counted, fraction, kind, titled
 from bap_lp.model.labels import Numbers, labels, nearest, probability
 from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public, show
 
@@ -26,7 +26,7 @@ class Generator(Protocol):
     def randrange(self, stop: int, /) -> int: ...
 
 
-class Mechanism(ReadOnly, Tabular):
+class Mechanism(ReadOnly, Displayed):
     """A release mechanism: row x of `channel` is the distribution of the signal when the data are x.
 
     `q` is the working array (fmpq or float64); `channel` the same numbers as Fractions or floats.
@@ -207,27 +207,20 @@ class Mechanism(ReadOnly, Tabular):
             rows[index < 0] = p.dot(self.q)
         return Mechanism.of(rows, self.signals, states, self.name)
 
-    def summary(self) -> str:
-        """How many signals there are, how much chance is involved and how private it is, in plain sentences."""
+    def _lines(self) -> Iterator[str]:
+        yield titled(self.name, f"{kind(self.exact)}, {len(self.states)} states, {len(self.signals)} signals")
         fixed = int((self.q == 1).any(axis=1).sum())
-        states = counted(len(self.states), "state")
-        chance = (
-            "no chance is involved" if fixed == len(self.states) else f"{fixed} of {states} always send the same one"
-        )
+        yield f"{fixed} of {counted(len(self.states), 'state')} always send the same signal."
         if self.max_ratio == math.inf:
-            private = "It is not differentially private: some signal excludes some state."
+            yield "Differential privacy: none (epsilon is infinite), since some signal excludes some state."
         else:
-            private = (
-                f"It is differentially private with epsilon = log({fraction(self.max_ratio)}) = {self.epsilon:.6g}."
-            )
-        return f"The mechanism sends one of {counted(len(self.signals), 'signal')}; {chance}.\n{private}"
+            yield f"Differential privacy: epsilon = log({fraction(self.max_ratio)}) = {self.epsilon:.6g}."
 
-    def _headline(self) -> str:
-        return titled(self.name, f"{kind(self.exact)}, {len(self.states)} states, {len(self.signals)} signals")
-
-    def _grid(self, most: int | None = None) -> Grid:
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The states, and the probability of every signal."""
+        data = column_name("data", self.signals)
         rows = zip(self.states[:most], public(self.q[:most]).tolist(), strict=True)
-        return Grid(("data", *self.signals), [(state, *row) for state, row in rows], len(self.states))
+        return [{data: state, **dict(zip(self.signals, row, strict=True))} for state, row in rows]
 
 
 def without_unused(q: Array, signals: Sequence[str], p: Array | None = None) -> tuple[Array, list[str]]:

@@ -9,7 +9,7 @@ Alice counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,7 @@ from bap_lp.model.agents import (
     values_of,
 )
 from bap_lp.model.beliefs import Belief, beliefs_of
-from bap_lp.model.display import Grid, Tabular, both, clean, counted, kind, listed, titled
+from bap_lp.model.display import Displayed, both, clean, counted, kind, listed, person, titled
 from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
@@ -59,7 +59,7 @@ class Theta(ReadOnly):
     posterior: Array
 
 
-class Problem(ReadOnly, Tabular):
+class Problem(ReadOnly, Displayed):
     """Alice's problem, without lam. Immutable; exact unless any number was given as a float.
 
     `p`, `B`, `E` are the working arrays (fmpq or float64; E weighted, Eves side by side in `eve_groups`);
@@ -425,13 +425,13 @@ class Problem(ReadOnly, Tabular):
     def _with(self, p: Array, bobs: Sequence[Agent], eves: Sequence[Agent], theta: Theta | None) -> Problem:
         return Problem(p, bobs=bobs, eves=eves, states=self.states, title=self.title, theta=theta)
 
-    def summary(self) -> str:
-        """The data and who decides what, in plain sentences."""
+    def _lines(self) -> Iterator[str]:
+        yield titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
         likeliest = int(self.p.argmax())
-        lines = [f"{clean(self.title)}."] if self.title else []
         share = both(public(self.p[likeliest]))
-        lines.append(
-            f"The data are in one of {counted(len(self.p), 'state')}; "
+        given = "" if self.theta is None else f", given one of {counted(len(self.theta.labels), 'parameter value')}"
+        yield (
+            f"The data are in one of {counted(len(self.p), 'state')}{given}; "
             f"the most probable is {clean(self.states[likeliest])}, with probability {share}."
         )
         for agent in (*self.bobs, *self.eves):
@@ -440,22 +440,36 @@ class Problem(ReadOnly, Tabular):
             if reports(agent):
                 what = "the data" if agent.secret is None else counted(len(set(agent.secret)), "value")
                 score = {"log": "logarithmic", "brier": "Brier"}[agent.loss]
-                lines.append(f"{clean(agent.name)} reports probabilities of {what}, with the {score} loss.{knows}")
+                yield f"{person(agent.name, start=True)} reports probabilities of {what}, with the {score} loss.{knows}"
                 continue
-            lines.append(f"{clean(agent.name)} decides between {listed(agent.decisions or (), ' and ')}.{knows}")
-        lines.append("All numbers are exact." if self.exact else "The numbers are floats.")
-        return "\n".join(lines)
+            yield f"{person(agent.name, start=True)} decides between {listed(agent.decisions or (), ' and ')}.{knows}"
+        if self.misaligned:
+            yield f"{own_beliefs(self)}."
+        if self.null_states and not self.misaligned:
+            zero = listed(self.null_states)
+            yield f"Of probability zero: {zero}; left out of the optimisation, given the null row in the mechanism."
 
-    def _headline(self) -> str:
-        return titled(self.title, f"{kind(self.exact)}, (N, b, e) = {self.shape}")
-
-    def _grid(self, most: int | None = None) -> Grid:
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The states, their probabilities and all losses."""
         agents = (*self.bobs, *self.eves)
         columns = [f"{a.name}: {d}" for a in agents for d in (("secret",) if reports(a) else a.decisions or ())]
         losses = [
             [[v] for v in (a.secret or self.states)[:most]] if reports(a) else public(a.loss[:most]).tolist()
             for a in agents
         ]
-        rows = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
-        table = [(state, share, *(v for part in parts for v in part)) for state, share, *parts in rows]
-        return Grid(("data", "probability", *columns), table, len(self.p))
+        table = zip(self.states[:most], public(self.p[:most]).tolist(), *losses, strict=True)
+        names = ("data", "probability", *columns)
+        return [
+            dict(zip(names, (state, share, *(v for part in parts for v in part)), strict=True))
+            for state, share, *parts in table
+        ]
+
+
+def own_beliefs(problem: Problem) -> str:
+    """Which agents act on a prior or loss of their own, and how ties are broken."""
+    parts = []
+    for agent in (*problem.bobs, *problem.eves):
+        own = ["own prior"] * (agent.prior is not None) + ["own loss, counted as harm"] * (agent.harm is not None)
+        if own:
+            parts.append(f"{person(agent.name)} ({' and '.join(own)})")
+    return f"Acting on beliefs of their own: {', '.join(parts)}; ties are broken for Alice"

@@ -170,7 +170,7 @@ def _marks(
 ) -> None:  # fmt: skip
     """Optimum, corner and releases; what lies at one point shares one label."""
     ax.plot(*_place(corner), "o", mfc="white", mec=pt.INK, ms=7.5, mew=1.3, zorder=5)
-    others = [row for row in comparison.rows if row.name != "optimum"]
+    others = [row for row in comparison.releases if row.name != "optimum"]
     for row in others:
         shape = "s" if row.name in ("full", "null") else "D"
         colour, layer = (pt.INK, 6.5) if shape == "s" else (pt.RELEASE, 6.0)

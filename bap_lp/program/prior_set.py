@@ -11,7 +11,7 @@ are looser by 2^-48 of their size, so that a set that is one point stays one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -207,8 +207,8 @@ class PriorSet(ReadOnly, Displayed):
             return f"the shares are any that meet {len(self.numbers['b'])} linear conditions"
         return f"mass is moved between states at a cost of {fraction(public(self.numbers['radius'][0]))} in total"
 
-    def _headline(self) -> str:
-        return f": even if {self.words()}"
+    def _lines(self) -> Iterator[str]:
+        yield f"even if {self.words()}"
 
 
 def _keys() -> str:

@@ -15,7 +15,7 @@ channel. The proof is a certificate of kind "conflict", which `verify` checks.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -147,11 +147,12 @@ class Certificate(ReadOnly, Displayed):
     def _weight(self, name: str) -> Number:
         return public(EXACT.zero + self.dual.weights[name].sum() if name in self.dual.weights else EXACT.zero)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         if self.kind == "conflict":
-            return f": conflict, {', '.join(self.conditions.given())}"
+            yield f"conflict, {', '.join(self.conditions.given())}"
+            return
         at = f"{equals('R_A', self.value, fraction)} at {equals('lambda', self.lam, fraction)}"
-        return f": {kind(self.exact)}, {at}" + ("" if self.conditions.empty else ", under conditions")
+        yield f"{kind(self.exact)}, {at}" + ("" if self.conditions.empty else ", under conditions")
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +171,7 @@ class Verdict(Displayed):
     >>> from bap_lp import Problem, solve, verify
     >>> coin = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
     >>> verify(coin, solve(coin).certificate)
-    <Verdict True: R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below>
+    <Verdict: True, R_A = 3/40 is optimal: rho attains it and u proves that no mechanism goes below>
     """
 
     ok: bool
@@ -183,8 +184,8 @@ class Verdict(Displayed):
     def __bool__(self) -> bool:
         return self.ok
 
-    def _headline(self) -> str:
-        return f"{self.ok}: {clean(self.reason, 120)}"
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.ok}, {clean(self.reason, 120)}"
 
 
 def settled(problem: Problem, lam: Any, u: Array) -> Dual:

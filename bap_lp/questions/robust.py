@@ -5,7 +5,7 @@ The weights of the worst rows are those of a least favourable mixture of scenari
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,14 +27,24 @@ _MOST_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustSolution(SeveralSolution, Displayed):
+class RobustSolution(SeveralSolution):
     """The mechanism with the smallest worst case; `risks[k]` under scenario k, `weights` a least favourable mixture."""
 
     mechanism: Mechanism
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         worst, signals = equals("worst R_A", self.value, fraction), counted(len(self.mechanism.signals), "signal")
-        return f": {kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {signals}"
+        yield f"{kind(self.exact)}, {counted(len(self.lams), 'scenario')}, {worst}, {signals}"
+        yield f"The least favourable mixture of scenarios: {', '.join(map(fraction, self.weights))}."
+        yield self._proved("no mechanism has a smaller worst R_A")
+
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The scenarios."""
+        parts = zip(self.lams, self.weights, self.risks, strict=True)
+        return [
+            {"scenario": k, "lambda": lam, "weight": weight, "R_B": own.bob, "R_E": own.eve, "R_A": own.alice(lam)}
+            for k, (lam, weight, own) in list(enumerate(parts))[:most]
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,8 +57,8 @@ class WorstCase(Displayed):
     values: tuple[Number, ...]
     risks: tuple[Risks, ...]
 
-    def _headline(self) -> str:
-        return titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
+    def _lines(self) -> Iterator[str]:
+        yield titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
 
 
 def robust(

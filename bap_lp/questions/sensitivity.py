@@ -10,6 +10,7 @@ prior p', V(p') >= sum_x p'(x) y_x. If several pairs are optimal, V has a kink, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,9 +37,9 @@ class Sensitivity(ReadOnly, Displayed):
     prior: Array
     towards: Array
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         slope = equals("dR_A/dlambda", self.lam_derivative, fraction)
-        return f": {equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
+        yield f"{equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:

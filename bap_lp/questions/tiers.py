@@ -6,13 +6,13 @@ their releases do not refine each other in general: the difference is the price 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind
+from bap_lp.model.display import both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -42,7 +42,7 @@ _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TierSolution(SeveralSolution, Tabular):
+class TierSolution(SeveralSolution):
     """Releases that refine each other and minimise sum_k w_k (R_B,k - lam_k R_E,k).
 
     mechanisms[k] is what tier k sees; parents[k][s] is the signal of tier k - 1 that its signal s refines. `separate`
@@ -82,30 +82,21 @@ class TierSolution(SeveralSolution, Tabular):
         names = [after.signals[s] for s in children]
         return Mechanism(np.array(rows), signals=names, states=after.states, name=f"tier {tier + 1} given {signal}")
 
-    def summary(self) -> str:
-        """The optimum, tier by tier, in plain sentences."""
-        lines = [f"Over {counted(len(self.lams), 'tier')} the least sum of Alice's risks is {both(self.value)}."]
-        for k, (own, lam) in enumerate(zip(self.risks, self.lams, strict=True)):
-            found = f"{equals('R_B', own.bob)}, {equals('R_E', own.eve)}, {equals('R_A', own.alice(lam))}"
-            lines.append(f"Tier {k + 1} at {equals('lambda', lam)}: {found}.")
-        lines.append(
-            f"Separate releases would have {both(self.separate)}: nesting costs {both(self.price_of_nesting)}."
-        )
-        return "\n".join(lines)
-
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         price = equals("price of nesting", self.price_of_nesting, fraction)
-        return (
-            f": {kind(self.exact)}, {counted(len(self.lams), 'tier')}, {equals('value', self.value, fraction)}, {price}"
-        )
+        value = equals("value", self.value, fraction)
+        yield f"{kind(self.exact)}, {counted(len(self.lams), 'tier')}, {value}, {price}"
+        yield f"Separate releases would have {both(self.separate)}: nesting costs {both(self.price_of_nesting)}."
+        yield self._proved("no nested releases have a smaller sum")
 
-    def _grid(self, most: int | None = None) -> Grid:
-        parts = list(zip(self.problems, self.lams, self.weights, self.risks, self.mechanisms, strict=True))
-        rows = [
-            (k + 1, problem.title, lam, weight, own.bob, own.eve, own.alice(lam), len(mechanism.signals))
-            for k, (problem, lam, weight, own, mechanism) in enumerate(parts[:most])
-        ]
-        return Grid(("tier", "title", "lambda", "weight", "R_B", "R_E", "R_A", "signals"), rows, len(parts))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The tiers; `R_A alone` is the least without nesting."""
+        parts = zip(self.problems, self.lams, self.weights, self.risks, self.separate_values, strict=True)
+        return [
+            {"tier": f"{k + 1}: {problem.title}", "lambda": lam, "weight": weight, "R_B": own.bob, "R_E": own.eve,
+             "R_A": own.alice(lam), "R_A alone": alone}
+            for k, (problem, lam, weight, own, alone) in list(enumerate(parts))[:most]
+        ]  # fmt: skip
 
 
 def tiers(

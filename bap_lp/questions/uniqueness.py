@@ -19,6 +19,7 @@ in exact arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -67,10 +68,10 @@ class Uniqueness(Displayed):
     fewest_information: float
     fewest_proved: bool
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         what = "unique" if self.unique else "not unique"
         fewest = counted(len(self.fewest_signals.signals), "signal")
-        return f": {what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
+        yield f"{what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:

@@ -8,7 +8,7 @@ for Alice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, Grid, Tabular, both, clean, equals, fraction
+from bap_lp.model.display import Displayed, both, clean, equals, fraction, listed
 from bap_lp.model.evaluation import is_bob_invariant, joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -184,48 +184,57 @@ class Row(Displayed):
         """Whether the release meets the conditions; None if there are none."""
         return None if self.breaks is None else not self.breaks
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         above = f"{fraction(self.excess)} above the optimum"
-        return f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
+        yield f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Tabular):
+class Comparison(Displayed):
     """Releases by increasing R_A. `omitted` says which ones do not apply to the problem, and why."""
 
     lam: Number
     optimum: Solution
-    rows: tuple[Row, ...]
+    releases: tuple[Row, ...]
     omitted: tuple[tuple[str, str], ...]
     conditions: Conditions | None = None
 
     def __getitem__(self, name: str) -> Row:
-        return next(row for row in self.rows if row.name == name)
+        return next(row for row in self.releases if row.name == name)
 
-    def summary(self) -> str:
-        """The optimum and how far the best and the worst release are above it, in plain sentences."""
-        optimum = f"At {equals('lambda', self.lam)} the optimum has {equals('R_A', self.optimum.value)}."
-        others = [row for row in self.rows if row.name != "optimum" and row.breaks in (None, "")]
-        if not others:
-            return f"{optimum}\nNo other release meets the conditions." if self.conditions else optimum
-        among = "" if self.conditions is None else " that meets the conditions"
-        best, worst = (f"{clean(r.name)}, is {both(r.excess)} above it" for r in (others[0], others[-1]))
-        return f"{optimum}\nThe best other release{among}, {best}; the worst, {worst}."
-
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         optimum = equals("optimum R_A", self.optimum.value, fraction)
-        return f": {equals('lambda', self.lam, fraction)}, {len(self.rows)} releases, {optimum}"
-
-    def _grid(self, most: int | None = None) -> Grid:
-        columns = ["release", "parameter", "R_B", "R_E", "R_A", "above the optimum", "epsilon", "Bob-invariant"]
-        rows = [
-            [r.name, r.parameter, r.risks.bob, r.risks.eve, r.alice, r.excess, r.epsilon, _NO_YES[r.bob_invariant]]
-            for r in self.rows[:most]
-        ]
+        yield f"{equals('lambda', self.lam, fraction)}, {len(self.releases)} releases, {optimum}"
+        others = [row for row in self.releases if row.name != "optimum" and row.breaks in (None, "")]
+        if others:
+            best, worst = (f"{clean(r.name)}, is {both(r.excess)} above the optimum" for r in (others[0], others[-1]))
+            among = "" if self.conditions is None else " that meets the conditions"
+            yield f"The best other release{among}, {best}; the worst, {worst}."
+        same = listed([row.name for row in self.releases if row.bob_invariant] or ["none of them"], " and ")
+        yield f"Bob-invariant (Bob decides as well as with the data): {same}."
         if self.conditions is not None:
-            columns.append("meets the conditions")
-            rows = [[*row, _NO_YES[not r.breaks]] for row, r in zip(rows, self.rows, strict=False)]
-        return Grid(columns, rows, len(self.rows))
+            yield f"Conditions: {self.conditions.words()}."
+        for row in self.releases:
+            if row.breaks:
+                yield f"{clean(row.name)} breaks them: {clean(row.breaks, 200)}."
+        for name, reason in self.omitted:
+            yield f"Left out: {name}, because {clean(reason, 200)}."
+
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The releases."""
+        rows = []
+        for one in self.releases[:most]:
+            at = one.parameter
+            row: dict[str, Any] = {
+                "release": one.name if at is None else f"{one.name} ({equals(at.name, at.value, fraction)})",
+                "R_B": one.risks.bob,
+                "R_E": one.risks.eve,
+                "R_A": one.alice,
+                "above opt.": one.excess,
+                "epsilon": one.epsilon,
+            }
+            rows.append(row if one.breaks is None else {**row, "met": not one.breaks})
+        return rows
 
 
 def compare(

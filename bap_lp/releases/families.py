@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, Grid, Tabular, equals, fraction, kind, titled
+from bap_lp.model.display import Displayed, equals, fraction, kind, titled
 from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -76,9 +76,9 @@ class Minimum(Displayed):
     risks: Risks
     mechanism: Mechanism
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         value = equals("R_A", self.value, fraction)
-        return f": {value} at {equals('w', self.w, fraction)}, {equals('lambda', self.lam, fraction)}"
+        yield f"{value} at {equals('w', self.w, fraction)}, {equals('lambda', self.lam, fraction)}"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class FamilyPiece:
     risks: Risks
 
 
-class Family(Tabular):
+class Family(Displayed):
     """The channels on the segment from `at_start` (at w = start) to `at_end` (at w = end); their signals agree.
 
     R_B(w) and R_E(w) are piecewise linear, so the best w is exact.
@@ -182,13 +182,13 @@ class Family(Tabular):
         best = self.mechanism(w)
         return Minimum(weight, low, w, self._intervals(tied), risks(self.problem, best), best)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         ends = f"w from {fraction(self.start)} to {fraction(self.end)}"
-        return titled(self.name, f"{kind(self.exact)}, {ends}")
+        yield titled(self.name, f"{kind(self.exact)}, {ends}")
 
-    def _grid(self, most: int | None = None) -> Grid:
-        rows = [(w, self.bob(w), self.eve(w)) for w in self._knots[:most]]
-        return Grid(("w", "R_B", "R_E"), rows, len(self._knots))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Where R_B or R_E bend."""
+        return [{"w": w, "R_B": self.bob(w), "R_E": self.eve(w)} for w in self._knots[:most]]
 
     def thresholds(self) -> tuple[FamilyPiece, ...]:
         """How the minimiser changes as lam runs through [0, inf): the pieces and the exact lam between them."""

@@ -62,7 +62,7 @@ def compare_tables(
     >>> problem = counts(6, 3, bob={"cells": "1", "loss": "0-1", "thresholds": ["1/3"]},
     ...                  eve={"cells": "2", "asks": "empty"})
     >>> table = compare_tables(problem, protections=[Rounding(3)])
-    >>> print(", ".join(f"{row.name} {row.risks.eve}" for row in table.rows))
+    >>> print(", ".join(f"{row.name} {row.risks.eve}" for row in table.releases))
     optimum 1/4, Bob's decision 1/4, rounding 3 1/7, full 0, null 1/4
     """
     weight = public(lam_of(problem, lam))

@@ -12,7 +12,7 @@ Dirichlet-multinomial, with the sums of the alphas: the cells are taken together
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -212,13 +212,12 @@ class TableProblem(Problem):
         names = TableLabels(whole.tables, np.zeros(len(whole), dtype=np.int64))
         return mechanism.expanded(state[codes[len(self._space) :]], self.p, names[:])
 
-    def summary(self) -> str:
-        """The tables, and who decides what, in plain sentences."""
+    def _lines(self) -> Iterator[str]:
+        yield from super()._lines()
         who = self.model.population
         people = f"{who.n} people in {counted(len(self.model.layout.cells), 'cell')}"
         known = " with the public totals" if who.totals else ""
-        lines = [f"There are {self.tables:,} tables of {people}{known}; they form {counted(len(self.p), 'state')}."]
-        return "\n".join([*lines, super().summary()])
+        yield f"There are {self.tables:,} tables of {people}{known}; they form {counted(len(self.p), 'state')}."
 
 
 def counts(

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.clock import OutOfTime, time_limited
-from bap_lp.model.display import Grid, Tabular, counted, fraction, risks_line
+from bap_lp.model.display import Displayed, counted, fraction, risks_line
 from bap_lp.model.risks import Number, Risks
 from bap_lp.rational import EXACT, InputError, number, public, simplest, text
 from bap_sdc.records.optimum.risks import extremes_of, record_lam
@@ -74,7 +74,7 @@ class StudyLine:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudyPath(Tabular):
+class StudyPath(Displayed):
     """The lines of a study by increasing lam. `Study.path` makes it.
 
     Attributes:
@@ -198,24 +198,28 @@ class StudyPath(Tabular):
             ],
         }
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         changes = [fraction(b) for b in self.breakpoints[:4]] + ["..."] * (len(self.lines) > 5)
         where = f", changes at lambda = {', '.join(changes)}" if changes and self.whole else ""
-        return f": {counted(len(self.lines), 'line' if self.whole else 'point')}{where}"
+        yield f"{counted(len(self.lines), 'line' if self.whole else 'point')}{where}"
 
-    def summary(self) -> str:
-        """The two ends of the path in plain sentences."""
         first, last = self.lines[0].risks, self.lines[-1].risks
-        ends = f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
-        return f"{counted(len(self.lines), 'release')} on the path. {ends}"
+        yield f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
 
-    def _grid(self, most: int | None = None) -> Grid:
-        columns = ("line", "lambda from", "to", "R_B", "R_E", "R_B held-out", "R_E held-out", "R_E informed")
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The lines."""
         rows = []
         for k, line in enumerate(self.lines[:most], start=1):
-            held = (None,) * 3 if line.audit is None else _three(line.audit)
-            rows.append((k, line.start, line.end, line.risks.bob, line.risks.eve, *held))
-        return Grid(columns, rows, len(self.lines))
+            held: tuple[Any, ...] = (None,) * 3 if line.audit is None else _three(line.audit)
+            row: dict[str, Any] = {
+                "line": k,
+                "lambda from": line.start,
+                "to": line.end,
+                "R_B": line.risks.bob,
+                "R_E": line.risks.eve,
+            }
+            rows.append(row | dict(zip(("R_B held-out", "R_E held-out", "R_E informed"), held, strict=True)))
+        return rows
 
 
 def gain_of(value: Any) -> Any:

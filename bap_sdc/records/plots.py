@@ -33,7 +33,7 @@ def release_map(
     from bap_lp.plots import palette as pt
 
     ax = lt.axes(ax, 7.6, 6.2)
-    rows = comparison.rows
+    rows = comparison.releases
     places = {row.name: (-float(row.risks.bob), -float(row.risks.eve)) for row in rows}
     lines, held = [], []
     for row in rows:

@@ -6,13 +6,24 @@ The channel has a row per record type of the fit, and a rule for all other types
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, percent, person, risks_line
+from bap_lp.model.display import (
+    Displayed,
+    both,
+    column_name,
+    counted,
+    equals,
+    fraction,
+    kind,
+    percent,
+    person,
+    risks_line,
+)
 from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Verdict
 from bap_lp.rational import EXACT, float_above, float_below, public, stated, text, tree_sum
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudySolution(Tabular):
+class StudySolution(Displayed):
     """An optimal release at lam. `Study.solve` makes it.
 
     Attributes:
@@ -403,29 +414,26 @@ class StudySolution(Tabular):
             "shadow_prices": {name: text(price) for name, price in self.shadow_prices.items()},
         }
 
-    def summary(self) -> str:
-        """The optimum, its proof and every agent's risk, in plain sentences."""
+    def _lines(self) -> Iterator[str]:
+        value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
+        at = f"{value} at {equals('lambda', self.lam, fraction)}"
+        types = counted(len(self.study.prior.types), "record type")
+        yield f"{kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {types}"
         study = self.study
-        lines = [
-            f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
-            f"A release with {equals('R_B', self.risks.bob)} and {equals('R_E', self.risks.eve)} attains it.",
-        ]
         if self.exact and self.gap == 0:
-            lines.append("This is proved exactly: no release has a smaller R_A.")
+            yield f"This is proved exactly: no release has a smaller R_A; {equals('value = bound', self.value)}."
         else:
-            lines.append(
-                f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}."
-            )
+            yield f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}."
         for t, risk, changed in zip(study.targets, self.columns, self.changed, strict=True):
-            lines.append(f"Column {t.column}: risk {both(risk)}; {percent(changed)} of its cells are changed.")
+            yield f"Column {t.column}: risk {both(risk)}; {percent(changed)} of its cells are changed."
         for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True):
             knows = ", ".join(study.names[k] for k in s.knows) or "nothing"
-            lines.append(
+            yield (
                 f"{person(s.name, start=True)} wants {study.names[s.secret]} and knows {knows}: risk {both(risk)}, "
                 f"{float(null):.6g} without a release, {float(full):.6g} with the whole record."
             )
-        lines += self.reports_in_words()
-        return "\n".join([*lines, *self.promises])
+        yield from self.reports_in_words()
+        yield from self.promises
 
     def reports_in_words(self) -> list[str]:
         """What Eves who report probabilities lose with all reports, and how near to the optimum the release then is."""
@@ -441,20 +449,14 @@ class StudySolution(Tabular):
             out.append(f"{ends} below {float(self.bound):.9g}.")
         return out
 
-    def _headline(self) -> str:
-        value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
-        at = f"{value} at {equals('lambda', self.lam, fraction)}"
-        types = counted(len(self.study.prior.types), "record type")
-        return f": {kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {types}"
-
-    def _grid(self, most: int | None = None) -> Grid:
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
         """Record types with the released records they get, one row per pair."""
-        types = self.study.prior.types
-        row, signal, q = self.channel.rows(types)
-        names, told = self.study.state_names(), self.channel.decode(signal[:most])
+        row, signal, q = self.channel.rows(self.study.prior.types)
+        names, records = self.study.state_names(), self.channel.decode(signal[:most])
         labels = [self.study.columns[k].labels for k in self.study.published]
-        cells = [
-            (names[x], *(labels[j][v] for j, v in enumerate(record)), share)
-            for x, record, share in zip(row[:most].tolist(), told.tolist(), public(q[:most]).tolist(), strict=True)
+        columns = [t.column for t in self.study.targets]
+        types, chance = column_name("record type", columns), column_name("probability", columns)
+        return [
+            {types: names[x], **{c: labels[j][v] for j, (c, v) in enumerate(zip(columns, one, strict=True))}, chance: p}
+            for x, one, p in zip(row[:most].tolist(), records.tolist(), public(q[:most]).tolist(), strict=True)
         ]
-        return Grid(("record type", *(t.column for t in self.study.targets), "probability"), cells, len(row))

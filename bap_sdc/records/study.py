@@ -8,7 +8,7 @@ fitted to their counts (`bap_sdc.records.data.prior`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -365,10 +365,10 @@ class Study(Displayed):
 
         return study_path(self, workers=workers, client=client, progress=progress, time_limit=time_limit)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         types = counted(len(self.prior.types), "record type")
         eves = counted(len(self.spies), "Eve")
-        return f": {counted(len(self.codes), 'record')}, {types}, {counted(self.decisions, 'decision')}, {eves}"
+        yield f"{counted(len(self.codes), 'record')}, {types}, {counted(self.decisions, 'decision')}, {eves}"
 
 
 def _named(frame: Any, source: str) -> Any:

@@ -11,14 +11,14 @@ docs/proofs/brackets.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bap_lp import InputError, Risks
-from bap_lp.model.display import Grid, Tabular
+from bap_lp.model.display import Displayed
 from discretise.continuum.data import law_of_data
 from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
 from discretise.continuum.rules import ScalarRule
@@ -29,7 +29,7 @@ from gaussian.optimum.brackets import AttainedBracket, price_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelBracket(AttainedBracket, Tabular):
+class ModelBracket(AttainedBracket, Displayed):
     """The optimum of R_A = R_B - lam R_E over all mechanisms of a scalar model, proved to lie in [lower, upper].
 
     Attributes:
@@ -65,13 +65,18 @@ class ModelBracket(AttainedBracket, Tabular):
     full: Risks
     null: Risks
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         text = self.describe()
         text = text if len(text) < 70 else text[:67] + "..."
-        return f": {self.lower:.7f} <= R_A <= {self.upper:.7f} at lam = {self.lam:.6g}, {text}"
+        yield f"{self.lower:.7f} <= R_A <= {self.upper:.7f} at lam = {self.lam:.6g}, {text}"
+        yield f"Both ends are integrals or sums over the data; numerical errors of {self.error:.1e} are included."
+        share = self.null.alice(self.lam)
+        yield f"Releasing nothing has R_A = {share:.6f}, releasing everything {self.full.alice(self.lam):.6f}."
+        yield f"The rule that attains the upper end: {self.describe()}."
 
-    def _grid(self, most: int | None = None) -> Grid:
-        return self.rule._grid(most)
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The rule."""
+        return self.rule.rows(most)
 
     @property
     def problem(self) -> GriddedProblem:
@@ -81,19 +86,6 @@ class ModelBracket(AttainedBracket, Tabular):
     def describe(self) -> str:
         """The rule in one sentence."""
         return self.rule.describe()
-
-    def summary(self) -> str:
-        """The bracket, what it rests on, and the rule, in plain sentences."""
-        share = self.null.alice(self.lam)
-        return "\n".join(
-            [
-                f"The optimum over all mechanisms lies between {self.lower:.9f} and {self.upper:.9f} "
-                f"at lambda = {self.lam:.6g}.",
-                f"Both ends are integrals or sums over the data; numerical errors of {self.error:.1e} are included.",
-                f"Releasing nothing has R_A = {share:.6f}, releasing everything {self.full.alice(self.lam):.6f}.",
-                f"The rule that attains the upper end: {self.describe()}.",
-            ]
-        )
 
     def document(self) -> dict[str, Any]:
         """The result as plain JSON values."""
@@ -112,7 +104,9 @@ class ModelBracket(AttainedBracket, Tabular):
             "null": {"bob": self.null.bob, "eve": self.null.eve},
             "description": self.describe(),
             "signals": list(rule.signals),
-            "rule": [{key: x, "probabilities": row} for x, row in zip(places, rule.rows.tolist(), strict=True)],
+            "rule": [
+                {key: x, "probabilities": row} for x, row in zip(places, rule.probabilities.tolist(), strict=True)
+            ],
             "eves": [{"decisions": names(e.decisions), "weight": e.weight} for e in self.model.eves],
             "u": self.u.tolist(),
         }

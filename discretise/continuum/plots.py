@@ -26,7 +26,7 @@ def bracket_picture(found: ModelBracket, ax: Any = None) -> Any:
         seen = mass > 1e-4 * mass.max()
         bottom = np.zeros(len(mass))
         for colour, name, s in zip(colours, names, used, strict=True):
-            part = mass * rule.rows[:, s]
+            part = mass * rule.probabilities[:, s]
             ax.bar(rule.edges[seen], part[seen], bottom=bottom[seen], color=colour, label=name)
             bottom += part
         ax.set_ylabel("probability")

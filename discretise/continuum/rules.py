@@ -9,6 +9,7 @@ data that send it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError
 from bap_lp.arguments import whole_number
-from bap_lp.model.display import Grid, Tabular
+from bap_lp.model.display import Displayed
 from discretise.losses import eve_slices, names
 from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array
@@ -33,13 +34,13 @@ _where = partial(interval_words, "x")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScalarRule(Tabular):
+class ScalarRule(Displayed):
     """P(signal | x): row k of `rows` for x in (edges[k-1], edges[k]], or for x = edges[k] if the data have atoms.
 
     Attributes:
         model: prior, likelihood and losses.
         edges: the ends of the intervals, or the atoms.
-        rows: the probabilities of the signals.
+        probabilities: of the signals.
         discrete: whether the data have atoms.
         sent: sent[signal, function], the integrals of p, p B and p E over the data that send each signal.
 
@@ -53,7 +54,7 @@ class ScalarRule(Tabular):
 
     model: ScalarModel
     edges: Array
-    rows: Array
+    probabilities: Array
     discrete: bool
     sent: Array
 
@@ -72,19 +73,20 @@ class ScalarRule(Tabular):
         """The signals as labels."""
         return tuple(names(self.decisions))
 
-    def _headline(self) -> str:
-        places = f"{len(self.rows)} atoms" if self.discrete else f"{len(self.rows)} intervals"
-        return f": {places}, {len(self.used)} signals"
+    def _lines(self) -> Iterator[str]:
+        places = f"{len(self.probabilities)} atoms" if self.discrete else f"{len(self.probabilities)} intervals"
+        yield f"{places}, {len(self.used)} signals"
 
     @property
     def used(self) -> list[int]:
         """The positions of the signals that are sent."""
-        return np.flatnonzero(self.rows.max(axis=0, initial=0.0) > 0).tolist()
+        return np.flatnonzero(self.probabilities.max(axis=0, initial=0.0) > 0).tolist()
 
-    def _grid(self, most: int | None = None) -> Grid:
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The atoms or intervals, and the probability of every signal."""
         labels = [f"{x:.6g}" for x in self.edges] if self.discrete else [_where(*pair) for pair in self._pairs()]
-        table = [(name, *row) for name, row in zip(labels[:most], self.rows[:most].tolist(), strict=True)]
-        return Grid(("data", *self.signals), table, len(self.rows))
+        table = zip(labels[:most], self.probabilities[:most].tolist(), strict=True)
+        return [{"data": label, **dict(zip(self.signals, row, strict=True))} for label, row in table]
 
     def _pairs(self) -> list[tuple[float, float]]:
         ends = [-math.inf, *self.edges.tolist(), math.inf]
@@ -94,7 +96,7 @@ class ScalarRule(Tabular):
         """P(signal | x), with an axis of signals added at the end."""
         data = _numbers(x)
         if not self.discrete:
-            return np.asarray(self.rows[np.searchsorted(self.edges, data, side="left")])
+            return np.asarray(self.probabilities[np.searchsorted(self.edges, data, side="left")])
         place = np.clip(np.searchsorted(self.edges, data), 0, len(self.edges) - 1)
         near = np.where(
             np.abs(self.edges[np.maximum(place - 1, 0)] - data) < np.abs(self.edges[place] - data), place - 1, place
@@ -104,7 +106,7 @@ class ScalarRule(Tabular):
         if (off & ~beyond).any():
             value = float(data[off & ~beyond].ravel()[0])
             raise InputError("x", value, "is not a value that the data can have")
-        return np.asarray(self.rows[near])
+        return np.asarray(self.probabilities[near])
 
     def release(self, x: ArrayLike, generator: Any = None) -> NDArray[Any]:
         """The decision that is released for each x.
@@ -137,8 +139,8 @@ class ScalarRule(Tabular):
         return text + (f"; {'; '.join(mixed)}" if mixed else "")
 
     def _words(self) -> tuple[list[tuple[str, list[str]]], list[str]]:
-        sure = self.rows.max(axis=1) > 1 - 1e-12
-        choice = self.rows.argmax(axis=1)
+        sure = self.probabilities.max(axis=1) > 1 - 1e-12
+        choice = self.probabilities.argmax(axis=1)
         where: dict[int, list[str]] = {}
         spans = self._spans(sure, choice)
         for signal, low, high in spans:
@@ -152,7 +154,7 @@ class ScalarRule(Tabular):
         mixed = []
         for k in np.flatnonzero(~sure):
             chances = " or ".join(
-                f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.rows[k]) if q > 0
+                f"{self.signals[s]} with probability {q:.6g}" for s, q in enumerate(self.probabilities[k]) if q > 0
             )
             place = f"at x = {self.edges[k]:.6g}" if self.discrete else f"when {_where(*self._pairs()[k])}"
             mixed.append(f"{place} release {chances}")
@@ -162,12 +164,12 @@ class ScalarRule(Tabular):
         """Consecutive places that send the same signal, as (signal, low, high)."""
         spans: list[tuple[int, float, float]] = []
         pairs = self._pairs() if not self.discrete else []
-        for k in range(len(self.rows)):
+        for k in range(len(self.probabilities)):
             if not sure[k]:
                 continue
             if self.discrete:
                 low = -math.inf if k == 0 else float(self.edges[k - 1])
-                high = math.inf if k == len(self.rows) - 1 else float(self.edges[k])
+                high = math.inf if k == len(self.probabilities) - 1 else float(self.edges[k])
             else:
                 low, high = pairs[k]
             if spans and spans[-1][0] == choice[k] and spans[-1][2] == low:

@@ -14,6 +14,7 @@ in closed form takes their place, because it has the same mean and less variance
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -24,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp import InputError, Risks, calibrate
 from bap_lp.arguments import whole_number
 from bap_lp.engines.game.solver import solve_game
-from bap_lp.model.display import Grid, Tabular
+from bap_lp.model.display import Displayed
 from discretise.extensions import rule_of
 from discretise.losses import names
 from discretise.monte_carlo.confidence import interval_terms, largest_mean
@@ -40,7 +41,7 @@ _CONTRADICTION = 7.0  # standard errors between the mean of B and that of Bob's 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampleBracket(Tabular):
+class SampleBracket(Displayed):
     """[lower, upper] around the least R_A over all mechanisms, with a probability of at least `level`.
 
     Attributes:
@@ -82,16 +83,19 @@ class SampleBracket(Tabular):
     u: Array
     rests_on: str
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         low = f"{self.lower:.6f} <= " if self.claims_lower else ""
         ends = f"{low}R_A <= {self.upper:.6f}" if self.claims_lower else f"inf R_A <= {self.upper:.6f}"
-        return f": {ends} at level {self.level:g}, lam = {self.lam:.6g}, {self.draws} fresh draws"
+        yield f"{ends} at level {self.level:g}, lam = {self.lam:.6g}, {self.draws} fresh draws"
+        yield self.rests_on
 
-    def _grid(self, most: int | None = None) -> Grid:
-        rows = [("lower", self.estimates[0] if self.claims_lower else None, self.lower if self.claims_lower else None)]
-        rows += [("upper", self.estimates[1], self.upper), ("R_B of the rule", self.bob, None)]
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The estimates, and the bounds that hold at the level."""
+        low = (self.estimates[0], self.lower) if self.claims_lower else (None, None)
+        rows = [("lower", *low), ("upper", self.estimates[1], self.upper), ("R_B of the rule", self.bob, None)]
         rows += [("R_E of the rule", self.eve, None), ("width", None, self.width if self.claims_lower else None)]
-        return Grid(("", "estimate", f"bound at level {self.level:g}"), rows[:most], len(rows))
+        names = ("end", "estimate", f"bound at level {self.level:g}")
+        return [dict(zip(names, row, strict=True)) for row in rows[:most]]
 
     @property
     def claims_lower(self) -> bool:
@@ -132,10 +136,6 @@ class SampleBracket(Tabular):
     def simulate(self, size: int = 100_000, seed: int = 2) -> Risks:
         """Risks of the rule on new draws, with standard errors."""
         return _judge(self.problem, self.u, self.lam, size, seed, 0.999).risks
-
-    def summary(self) -> str:
-        """The bracket and what it rests on, in plain sentences."""
-        return "\n".join([f"{self!r}"[1:-1] + ".", self.rests_on])
 
     def document(self) -> dict[str, Any]:
         """The result as plain JSON values."""

@@ -130,7 +130,7 @@ class Bracket(AttainedBracket):
         if found - error <= self.upper:
             # no release is below lower, so a bit whose R_A is upper within its error is the best of the six
             return TableRow(NAMES[OneBit], bit.parameter, bit.risks, found, error, bit.kind, bit.threshold)
-        return min(table(self.model, self.adversary, lam=self.lam).rows, key=lambda row: row.alice)
+        return min(table(self.model, self.adversary, lam=self.lam).releases, key=lambda row: row.alice)
 
     def document(self) -> dict[str, Any]:
         """The result as plain JSON values."""

@@ -101,7 +101,7 @@ def grid(model: GaussianModel, eve: Eve, cells: int = 200, edges: ArrayLike | No
 
     >>> from gaussian import GaussianModel, MeanEve
     >>> grid(GaussianModel(n=5), MeanEve(0.5), cells=20)
-    <GridProblem 'Gaussian, n = 5, 21 intervals of xbar': float, (N, b, e) = (21, 2, 2)>
+    <GridProblem: 'Gaussian, n = 5, 21 intervals of xbar', float, (N, b, e) = (21, 2, 2)>
     """
     form = standard_form(model, eve)
     law = cell_law(form.model, form.eve)

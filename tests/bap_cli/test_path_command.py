@@ -42,11 +42,10 @@ def test_a_float_path_of_own_beliefs_is_a_document() -> None:
 
 def test_the_table_shows_pieces_lambda_and_corner() -> None:
     out = run("coin_toss")
-    assert "13/40 - 3/4 lambda" in out
+    assert "13/40" in out
     assert "is on piece 2 of 2, with R_A = 3/40" in out
     assert "no mechanism attains both" in out
     assert "below this" in run("coin_toss", "--float")
-    assert "-2/5 lambda" in run("district")
     assert "a mechanism attains both" in run("district")
 
 
@@ -65,6 +64,6 @@ def test_a_problem_without_calibrated_lambda_has_a_path(tmp_path: Path) -> None:
 def test_long_paths_are_cut_in_the_table_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bap_cli.commands.path._ROWS", 1)
     out = run("coin_toss")
-    assert "1 more piece (--json gives all)" in out
-    assert "13/40 - 3/4 lambda" not in out
+    assert "1 more (--json gives all)" in out
+    assert "13/40" not in out.partition("On a piece")[0]
     assert [F(piece["from"]) for piece in json.loads(run("coin_toss", "--json"))["pieces"]] == [0, F(1, 10)]

@@ -65,7 +65,7 @@ def check(page: Any, problem: Problem, lam: Fraction) -> None:
     for row in page.locator("#releases tbody tr").all()[1:]:
         cells = [cell.inner_text() for cell in row.locator("td").all()]
         gaps[cells[0].partition(" (")[0]] = Fraction(cells[4].replace("−", "-"))
-    assert gaps == {row.name: row.excess for row in comparison.rows if row.name != "optimum"}
+    assert gaps == {row.name: row.excess for row in comparison.releases if row.name != "optimum"}
     assert page.locator("#checks li.bad").count() == 0
     assert page.locator("#checks li").count() == 4
     assert f"--lambda {lam} " in page.inner_text("#commands")

@@ -43,32 +43,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.Capt
     assert main(["solve", str(path), "--deterministic", "--condition", "max_leakage=1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "Conditions: min_eve_risk = 1/2, exp_epsilon = 2, deterministic, max_leakage = 1" in out
-    assert "Proved optimal among all mechanisms that meet the conditions" in out
-
-
-def test_a_condition_that_costs_nothing_is_not_said_to_lower_the_risk(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without the cap R_A is the same, so relaxing it gains nothing, whatever its multiplier is."""
-    file = tmp_path / "clinic.json"
-    file.write_text(
-        json.dumps(
-            {
-                "data": {"labels": ["well", "cold", "flu", "tuberculosis"], "prior": ["1/2", "1/4", "1/8", "1/8"]},
-                "bob": {"loss": [[0, 2], [1, 1], [3, 0], [4, 0]]},
-                "eve": {"loss": [[0, 1], [0, 1], [2, 0], [2, 0]]},
-                "alice": {"lambda": "1/2"},
-                "conditions": {
-                    "posterior_caps": [{"event": ["tuberculosis"], "at_most": "1/5"}],
-                    "max_leakage": "7/4",
-                },
-            }
-        )
-    )
-    assert main(["solve", str(file)]) == 0
-    words = " ".join(capsys.readouterr().out.split())
-    assert "Without posterior_caps R_A would be the same." in words
-    assert "Without max_leakage R_A would be 3/32 (0.09375) lower; its shadow price is 3/8 (0.375) per unit" in words
+    assert "no mechanism that meets the conditions has a smaller R_A" in out
 
 
 def conditions(**wanted: object) -> list[str]:
@@ -103,7 +78,7 @@ def test_what_conditions_cost_is_told_and_a_conflict_is_proved(
 ) -> None:
     cap = conditions(posterior_caps=[{"event": ["heads"], "at_most": "1/2"}], max_leakage="7/4")
     assert main(["solve", "coin_toss", *cap]) == 0
-    assert "Without max_leakage R_A would be" in " ".join(capsys.readouterr().out.split())
+    assert "Condition max_leakage: cost = " in " ".join(capsys.readouterr().out.split())
     out = tmp_path / "o"
     cap = conditions(posterior_caps=[{"event": ["tails"], "at_most": "1/2"}])
     assert main(["solve", "coin_toss", *cap, "--out", str(out)]) == 2

@@ -33,7 +33,7 @@ def test_a_masked_entry_is_no_number() -> None:
 UNDER: list[Callable[[Any], Any]] = [
     lambda asked: solve(COIN, 1, conditions=asked).value,
     lambda asked: bap_lp.lambda_path(COIN, conditions=asked).breakpoints,
-    lambda asked: bap_lp.compare(COIN, 1, conditions=asked).rows,
+    lambda asked: bap_lp.compare(COIN, 1, conditions=asked).releases,
     lambda asked: bap_lp.sweep([COIN], partial(solve, conditions=asked))[0].value,
     lambda asked: bap_lp.releases.meets(COIN, BEST.mechanism, asked),
     lambda asked: bap_lp.plots.risk_utility_map(COIN, 1, conditions=asked).get_legend_handles_labels()[1],

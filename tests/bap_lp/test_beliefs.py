@@ -110,7 +110,7 @@ def test_comparison_uses_the_agents_own_replies_and_never_beats_the_optimum() ->
     for _ in range(8):
         problem = random_problem(rng, 3, 2, 3)
         found = compare(problem, "1/2")
-        assert found["optimum"].excess == 0 == min(row.excess for row in found.rows)
+        assert found["optimum"].excess == 0 == min(row.excess for row in found.releases)
         best = found["randomised response"]
         tried = [evaluate(problem, randomised_response(problem, F(k, 60))).alice(F(1, 2)) for k in range(41)]
         assert best.alice <= min(tried)

@@ -156,7 +156,7 @@ def test_the_summary_table_is_exact() -> None:
         assert tuple(f"{float(v):.3f}" for v in (row.risks.bob, row.risks.eve, row.alice)) == numbers
     assert table["randomised response"].parameter == "w = 3/13"
     assert table["randomised response"].excess == F(19, 52) - F(13, 40)
-    assert table.rows[0].name == "optimum"
+    assert table.releases[0].name == "optimum"
 
 
 # --- Eve's asymmetry k -----------------------------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def test_states_of_probability_zero_get_the_null_row() -> None:
         assert mechanism.channel[1].tolist() == problem.prior.dot(mechanism.channel).tolist()
     left_out = partition(problem, [[0], [2]])
     assert left_out.channel.tolist() == [[1, 0], [F(2, 3), F(1, 3)], [0, 1]]
-    assert {row.name for row in compare(problem, 1).rows} == {"optimum", *RELEASES, *BEST}
+    assert {row.name for row in compare(problem, 1).releases} == {"optimum", *RELEASES, *BEST}
 
 
 @pytest.mark.parametrize(
@@ -208,11 +208,11 @@ def test_a_bad_parameter_is_refused_with_its_rule(call: Any, message: str) -> No
 
 
 def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
-    values = [row.alice for row in table.rows]
+    values = [row.alice for row in table.releases]
     assert values == sorted(values)
-    assert min(row.excess for row in table.rows) >= -slack
+    assert min(row.excess for row in table.releases) >= -slack
     assert abs(table["optimum"].excess) <= slack
-    for row in table.rows:
+    for row in table.releases:
         assert row.alice == row.risks.alice(table.lam)
         assert (row.parameter is not None) == (row.name in BEST)
 
@@ -223,7 +223,7 @@ def check(table: Comparison, problem: Problem, slack: float = 0) -> None:
 def test_compare_sorts_the_releases_by_risk(problem: Problem, lam: Fraction) -> None:
     table = compare(problem, lam)
     check(table, problem)
-    assert {row.name for row in table.rows} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
+    assert {row.name for row in table.releases} | {name for name, _ in table.omitted} == {"optimum", *RELEASES, *BEST}
     for ratio in RATIOS:
         assert table["truncated geometric"].alice <= evaluate(problem, truncated_geometric(problem, ratio)).alice(lam)
 
@@ -237,7 +237,7 @@ def test_compare_works_in_floats() -> None:
     )  # fmt: skip
     here, there = compare(problem, "1/2"), compare(problem.as_float(), 0.5)
     check(there, problem.as_float(), 1e-12)
-    for row in there.rows:
+    for row in there.releases:
         assert isinstance(row.alice, float)
         assert row.alice == pytest.approx(float(here[row.name].alice), abs=1e-12)
         if row.name in RELEASES:
@@ -343,6 +343,6 @@ def test_a_bob_with_harm_of_his_own_must_do_what_he_would_do_with_the_data(exact
 
 def test_a_problem_with_one_state_has_releases() -> None:
     table = compare(Problem([1], [[1, 2]], [[3, 1]]), 1)
-    assert {row.alice for row in table.rows} == {0}
+    assert {row.alice for row in table.releases} == {0}
     assert dict(table.omitted)["randomised response"] == "states are one: randomised response needs two"
     assert np.array_equal(randomised_response(Problem([1], [[1]], [[1]]), "1/3").channel, [[1]])

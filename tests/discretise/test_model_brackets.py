@@ -180,7 +180,7 @@ def test_an_atom_at_a_threshold_is_split() -> None:
     problem = model(stats.beta(2, 3), lambda q: stats.binom(20, q), zero_one(0.4), "0-1", bob_decisions=[0, 1],
                     eve_decisions=range(21))  # fmt: skip
     found = bracket(problem)
-    mixed = found.rule.rows[found.rule.rows.max(axis=1) < 1]
+    mixed = found.rule.probabilities[found.rule.probabilities.max(axis=1) < 1]
     assert len(mixed) == 1
     assert "with probability" in found.describe()
     assert found.rule(9).sum() == pytest.approx(1)
@@ -399,7 +399,7 @@ def test_a_model_is_an_ordinary_problem_for_every_question() -> None:
     cases = model(stats.gamma(3), stats.poisson, zero_one(2), zero_one(3), **TEST)
     assert isinstance(cases, Problem)
     best = solve(cases)
-    assert compare(cases).rows[0].alice == pytest.approx(best.value, abs=1e-9)
+    assert compare(cases).releases[0].alice == pytest.approx(best.value, abs=1e-9)
     assert lambda_path(cases).value(best.lam) == pytest.approx(best.value, abs=1e-9)
     private = solve(cases, conditions=Conditions(max_leakage=1.5))
     assert private.value > best.value

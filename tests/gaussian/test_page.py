@@ -45,7 +45,7 @@ def test_the_optima_are_flat_and_the_printed_risks_are_right_at_the_printed_para
     assert r"at the printed parameters $R_A$ is higher by 0.003 at most" in " ".join(PAGE.read_text("utf-8").split())
     for name, paper in PAPER_TABLES.items():
         lam = calibrate(PAPER, paper.eve)
-        least = {row.mechanism: row.alice for row in paper_table(name).rows}
+        least = {row.mechanism: row.alice for row in paper_table(name).releases}
         for mechanism, family in FAMILIES.items():
             printed = paper.rows[mechanism]
             there = risks(PAPER, paper.eve, family(printed.parameter))
@@ -72,11 +72,12 @@ def test_these_eves_have_all_four_families(eve: Eve) -> None:
 @pytest.mark.parametrize("eve", [MedianEve(0.3), RecordEve(1.0), GaussianEves((MeanEve(0.5), MaxEve(2.0)))])
 def test_against_other_eves_two_families_are_left_out(eve: Eve) -> None:
     found = table(GaussianModel(3), eve, lam=1.0)
-    assert [row.mechanism for row in found.rows] == ["full", "null", "noisy mean", "one-bit"]
+    assert [row.mechanism for row in found.releases] == ["full", "null", "noisy mean", "one-bit"]
 
 
 def test_a_parameter_is_null_where_there_is_none_and_inf_at_infinite_noise() -> None:
-    found = {row.mechanism: row.document()["parameter"] for row in table(GaussianModel(2), MeanEve(0.0), lam=1e6).rows}
+    rows = table(GaussianModel(2), MeanEve(0.0), lam=1e6).releases
+    found = {row.mechanism: row.document()["parameter"] for row in rows}
     assert found["full"] is found["null"] is None
     assert found["noisy mean"] == "inf"
 

@@ -20,7 +20,7 @@ def documented():
 def entries(name, computed):
     paper = PAPER_TABLES[name]
     yield (name, "all", "lambda"), paper.lam, computed.lam, 0.05 if name == "both" else ROUNDING
-    for row in computed.rows:
+    for row in computed.releases:
         old = paper.rows[row.mechanism]
         if old.parameter is not None:
             yield (name, row.mechanism, "parameter"), old.parameter, row.parameter, ROUNDING
@@ -49,7 +49,7 @@ def test_printed_entries_agree_or_are_documented():
 @pytest.mark.slow
 def test_every_error_estimate_is_small():
     for computed in map(paper_table, PAPER_TABLES):
-        for row in computed.rows:
+        for row in computed.releases:
             assert 0 < row.error < (1e-4 if row.mechanism == "noisy full" else 1e-10)
             assert row.alice >= computed.corner - row.error
 

@@ -58,8 +58,8 @@ class Arrays(ReadOnly, Displayed):
     groups: tuple[slice, ...]
     shares: Array | None = None
 
-    def _headline(self) -> str:
-        return f": {kind(self.exact)}, (N, b, e) = {self.shape}"
+    def _lines(self) -> Iterator[str]:
+        yield f"{kind(self.exact)}, (N, b, e) = {self.shape}"
 
     @property
     def exact(self) -> bool:

@@ -19,7 +19,7 @@ both, hence feasible, and its value is the bound that the certificate proves for
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,7 +31,7 @@ from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.optimum import LongWalk, optimum
 from bap_lp.engines.solve import Infeasible
-from bap_lp.model.display import Displayed, equals, fraction
+from bap_lp.model.display import Displayed, both, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -147,8 +147,10 @@ class ConditionCost(Displayed):
     cost: Number
     shadow_prices: Mapping[str, Number]
 
-    def _headline(self) -> str:
-        return f": {self.name}, {equals('cost', self.cost, fraction)}"
+    def _lines(self) -> Iterator[str]:
+        prices = [f"{both(price)} per unit of {label}" for label, price in self.shadow_prices.items() if price]
+        own = f", shadow price {', '.join(prices)}" if prices else ""
+        yield f"{self.name}: {equals('cost', self.cost)}{own}"
 
 
 def shadow_prices(solution: Solution) -> dict[str, dict[str, Number]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bap_lp.engines.compact.ties import weights as fixed_weights
 from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
+from bap_lp.model.display import Displayed, equals
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.notions.base import Part
@@ -29,7 +30,7 @@ _SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth a
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeveralSolution:
+class SeveralSolution(Displayed):
     """What was found for several problems at once, with its proof; `risks[k]` are those of problem k."""
 
     problems: tuple[Problem, ...]
@@ -45,6 +46,12 @@ class SeveralSolution:
     @property
     def exact(self) -> bool:
         return self.certificate.exact
+
+    def _proved(self, claim: str) -> str:
+        if self.exact and self.gap == 0:
+            return f"This is proved exactly: {claim}; {equals('value = bound', self.value)}."
+        ends = f"value {float(self.value):.12g}, lower bound {float(self.bound):.12g}"
+        return f"This is proved up to {float(self.gap):.2g}: {ends}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.display import Grid, Tabular, both, counted, equals, fraction, kind, risks_line
+from bap_lp.model.calibration import extremes
+from bap_lp.model.display import (
+    LISTED,
+    Displayed,
+    both,
+    counted,
+    distribution,
+    equals,
+    fraction,
+    kind,
+    quoted_label,
+    risks_line,
+)
+from bap_lp.model.evaluated import certainty_in_words
+from bap_lp.model.evaluation import evaluate
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
@@ -20,7 +34,7 @@ from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array, by_rows, field_of, in_floats, is_exact
+from bap_lp.rational import Array, by_rows, field_of, floats, in_floats, is_exact, public
 
 if TYPE_CHECKING:
     from bap_lp.questions.optimum.conditioned import ConditionCost
@@ -29,7 +43,7 @@ _WIDE = 1e-4  # of the largest loss: what Bob or Eve gain from the data, below w
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(Tabular):
+class Solution(Displayed):
     """An optimal mechanism at lam, with its proof. `solve` makes it.
 
     Attributes:
@@ -113,39 +127,78 @@ class Solution(Tabular):
         """What determinism costs: value minus the optimum under the other conditions."""
         return None if self.randomised is None else self.value - self.randomised
 
-    def summary(self) -> str:
-        """The optimum and its proof in plain sentences."""
-        among = "" if self.conditions is None else " that meets the conditions"
-        what = "R_A" if self.priors is None else "worst R_A"
-        lines = [
-            f"At {equals('lambda', self.lam)} the least risk of Alice is {equals('R_A', self.value)}.",
-            f"A mechanism with {counted(len(self.mechanism.signals), 'signal')} attains it: "
-            f"{equals('R_B', self.risks.bob)}, {equals('R_E', self.risks.eve)}.",
-        ]
-        if self.priors is not None:
-            worst = "the largest R_A that any prior of the set can cause" if self.attained else "above the largest R_A"
-            lines[0] = f"At {equals('lambda', self.lam)} the least worst risk of Alice is {equals('R_A', self.value)}."
-            lines.append(f"It holds even if {self.priors.words()}: it is {worst}.")
-        if self.exact and self.gap == 0:
-            lines.append(f"This is proved exactly: no mechanism{among} has a smaller {what}.")
-        else:
-            own = "an R_A" if self.priors is None else "a worst R_A"
-            bound = f"no mechanism{among} has {own} below {float(self.bound):.12g}"
-            lines.append(f"This is proved up to {float(self.gap):.2g}: {bound}.")
-        if self.conditions is not None and not self.exact:
-            lines.append("In floats, limits are read looser by 2^-48 of their size.")
-        if self.price_of_conditions is not None:
-            lines.append(f"The conditions cost {both(self.price_of_conditions)} in R_A.")
-        return "\n".join(lines)
-
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
         at = f"{value} at {equals('lambda', self.lam, fraction)}"
         signals = counted(len(self.mechanism.signals), "signal")
-        return f": {kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {signals}"
+        yield f"{kind(self.exact)}, {at}, {risks_line(self.risks.bob, self.risks.eve)}, {signals}"
+        yield self._proved()
+        ends = [risks_line(public(bob), public(eve)) for bob, eve in extremes(self.problem)]
+        yield f"If everything is released, {ends[0]}; if nothing is, {ends[1]}."
+        yield from self._over_priors()
+        yield from self._under_conditions()
+        _, *signals_, invariance = evaluate(self.problem, self.mechanism).summary().splitlines()
+        yield from signals_
+        yield from certainty_in_words(self.problem, self.mechanism)
+        yield from self._randomised()
+        yield invariance
 
-    def _grid(self, most: int | None = None) -> Grid:
-        return self.mechanism._grid(most)
+    def _proved(self) -> str:
+        among = "" if self.conditions is None else " that meets the conditions"
+        what = "R_A" if self.priors is None else "worst R_A"
+        if self.exact and self.gap == 0:
+            ends = equals("value = bound", self.value)
+            return f"This is proved exactly: no mechanism{among} has a smaller {what}; {ends}."
+        start = f"This is proved up to {float(self.gap):.2g}"
+        ends = f"value {float(self.value):.12g}, lower bound {float(self.bound):.12g}"
+        loose = "" if self.conditions is None else " In floats, limits are read looser by 2^-48 of their size."
+        return f"{start}: no mechanism{among} has a {what} below the bound; {ends}.{loose}"
+
+    def _over_priors(self) -> Iterator[str]:
+        if self.priors is None or self.worst_prior is None:
+            return
+        worst = "the largest R_A that any prior of the set can cause" if self.attained else "above the largest R_A"
+        yield f"It holds even if {self.priors.words()}: it is {worst}."
+        yield "Bob does what the signal says, whatever the shares are, and Eve knows them."
+        shares = dict(zip(self.problem.states, self.worst_prior.tolist(), strict=True))
+        yield f"The worst shares, which the risks are about: {distribution(shares)}. The signals, at the stated ones:"
+
+    def _under_conditions(self) -> Iterator[str]:
+        if self.conditions is None:
+            return
+        yield f"Conditions: {self.conditions.words()}."
+        if self.price_of_conditions is None:
+            return
+        yield f"The conditions cost {both(self.price_of_conditions)} in R_A."
+        if self.price_of_determinism:
+            yield f"Of that {both(self.price_of_determinism)} because nothing is drawn at random."
+        for one in self.costs():
+            yield f"Condition {next(one._lines())}."
+
+    def _randomised(self) -> Iterator[str]:
+        """A state has several signals only if B - u.E, what they cost Alice, is the same."""
+        mixed = np.flatnonzero(((self.mechanism.q > 0).sum(axis=1) > 1) & np.asarray(self.problem.p > 0)).tolist()
+        if not mixed:
+            yield "The data determine the signal: nothing is drawn at random."
+            return
+        yield f"The signal is random in {len(mixed)} of {counted(len(self.problem.p), 'state')}."
+        costs = self._signal_costs()
+        for x in sorted(mixed, key=lambda x: -self.problem.p[x])[:LISTED]:
+            own = distribution(dict(zip(self.mechanism.signals, public(self.mechanism.q[x]).tolist(), strict=True)))
+            least = "" if costs is None else f"; each of them costs Alice B - u.E = {both(min(costs[x]))}"
+            yield f"{quoted_label(self.problem.states[x])} sends {own}{least}."
+
+    def _signal_costs(self) -> Array | None:
+        """B(x,i) - u_i.E(x,.): what signal i costs Alice in state x. None where other terms add to it."""
+        proof, problem = self.certificate, self.problem
+        if problem.misaligned or problem.reporting or not proof.conditions.empty or self.priors is not None:
+            return None
+        u = proof.u if self.exact else floats(proof.u)
+        return public(problem.B - problem.E.dot(u.T))
+
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The mechanism."""
+        return self.mechanism.rows(most)
 
 
 def mechanism_on(rows: Array, names: Sequence[str], states: Sequence[str], name: str, exact: bool) -> Mechanism:

@@ -16,6 +16,7 @@ certificate at lam proves it, because R_B >= V(lam) + lam R_E for all mechanisms
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,8 +86,8 @@ class Corner(Displayed):
     attained: bool
     mechanism: Mechanism
 
-    def _headline(self) -> str:
-        return f": {risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
+    def _lines(self) -> Iterator[str]:
+        yield f"{risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
 
 
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
@@ -152,9 +153,9 @@ class DisclosureControl(Displayed):
     mechanism: Mechanism
     certificate: Certificate
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         price = "price = inf" if self.price == math.inf else equals("price", self.price, fraction)
-        return f": {risks_line(self.risks.bob, self.risks.eve)}, {price}"
+        yield f"{risks_line(self.risks.bob, self.risks.eve)}, {price}"
 
     @property
     def lam(self) -> Number:

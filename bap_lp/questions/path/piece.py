@@ -14,6 +14,7 @@ a proof inside a piece is a solution again; V is concave all the same, so proofs
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -48,9 +49,9 @@ class Piece(ReadOnly, Displayed):
     rho: Array  # the joint table on merged states
     duals: tuple[Dual, Dual]  # optimal at start and at end (on the last piece: at start, and their drift)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         to = "infinity" if self.end == math.inf else fraction(self.end)
-        return f": lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
+        yield f"lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
 
     @property
     def line(self) -> tuple[Number, Number]:

@@ -20,7 +20,7 @@ from bap_lp.engines.compact.compact import normalised
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.solve import Infeasible
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
+from bap_lp.model.display import Displayed, counted, fraction, kind, risks_line
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
@@ -47,7 +47,7 @@ PathProgress = Callable[[int, float], None]  # pieces found so far, lam reached
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Path(Tabular):
+class Path(Displayed):
     """V on [0, inf), exact with tolerance 0. In floats, V(lam) lies at most tolerance * max(B, lam E) below value(lam).
 
     B and E stand for Bob's and Eve's largest losses.
@@ -121,29 +121,26 @@ class Path(Tabular):
             lines.append((intercept + slope * lam, inside))
         return sympy.Piecewise(*lines)
 
-    def summary(self) -> str:
-        """How the optimum changes with lam, in plain sentences."""
-        first, last = self.pieces[0].risks, self.pieces[-1].risks
-        if len(self.pieces) == 1:
-            return f"One mechanism is optimal for every lambda: {risks_line(first.bob, first.eve)}."
-        changes = listed([fraction(b) for b in self.breakpoints], " and ")
-        return (
-            f"From lambda = 0 to infinity there are {len(self.pieces)} optimal mechanisms, with changes at {changes}.\n"
-            f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
-        )
-
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         changes = [fraction(b) for b in self.breakpoints[:4]] + ["..."] * (len(self.pieces) > 5)
         where = f", breakpoints {', '.join(changes)}" if changes else ""
-        return f": {kind(self.exact)}, {counted(len(self.pieces), 'piece')}{where}"
+        yield f"{kind(self.exact)}, {counted(len(self.pieces), 'piece')}{where}"
+        first, last = self.pieces[0].risks, self.pieces[-1].risks
+        yield f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
+        if self.exact:
+            among = "" if self.conditions is None else " among the mechanisms that meet the conditions"
+            yield f"Every breakpoint is exact, and every piece is proved optimal{among}."
+        else:
+            bound = f"{self.tolerance:.2g} max(B, lambda E)"
+            yield f"The least R_A lies at most {bound} below this, where B and E are the largest losses."
 
-    def _grid(self, most: int | None = None) -> Grid:
-        columns = ("piece", "lambda from", "to", "R_B", "R_E", "signals")
-        rows = [
-            (k, p.start, p.end, p.risks.bob, p.risks.eve, len(p.mechanism.signals))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The pieces; on each the least R_A is R_B - lambda R_E."""
+        return [
+            {"piece": k, "lambda from": p.start, "to": p.end, "R_B": p.risks.bob, "R_E": p.risks.eve,
+             "signals": len(p.mechanism.signals)}
             for k, p in enumerate(self.pieces[:most], start=1)
-        ]
-        return Grid(columns, rows, len(self.pieces))
+        ]  # fmt: skip
 
 
 def lambda_path(

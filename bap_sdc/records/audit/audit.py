@@ -15,7 +15,7 @@ the others, without sampling error. Bob decodes signals by Alice's prior. The nu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 
 from bap_lp.clock import check
 from bap_lp.engines.game.blas import one_blas_thread
-from bap_lp.model.display import Grid, Tabular, counted
+from bap_lp.model.display import Displayed, counted
 from bap_lp.rational import Array, floats
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.audit.attackers import ATTACKERS, trained
@@ -86,7 +86,7 @@ class EveAudit:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(Tabular):
+class Audit(Displayed):
     """A release on audited records: R_B by column and weighted, R_E by kind of Eve, disclosure and utility."""
 
     records: int
@@ -112,18 +112,20 @@ class Audit(Tabular):
             "utility": self.utility.document(),
         }
 
-    def _headline(self) -> str:
-        return (
+    def _lines(self) -> Iterator[str]:
+        yield (
             f": {counted(self.records, 'record')}, R_B = {self.bob}, R_E = {self.strongest}, at least {self.informed}"
         )
 
-    def _grid(self, most: int | None = None) -> Grid:
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """Every agent's risks, by column or by how she decides."""
         rows: list[Any] = [("Bob", "all columns", self.bob.value, self.bob.error)]
         rows += [("Bob", name, one.value, one.error) for name, one in self.columns.items()]
         for eve in self.eves:
             kinds = eve.kinds | {"informed": eve.informed, "null release": eve.null}
             rows += [(eve.name, name, one.value, one.error) for name, one in kinds.items()]
-        return Grid(("agent", "column, or how she decides", "risk", "standard error"), rows[:most], len(rows))
+        names = ("agent", "column, or how she decides", "risk", "standard error")
+        return [dict(zip(names, row, strict=True)) for row in rows[:most]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ channel is in multiples of 2^-52, and value, bound and gap are told in floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -151,7 +151,7 @@ class RecordOptimum(Displayed):
         cut = slice(self._starts[x], self._starts[x + 1])
         return self._table[1][cut], self._shares(self._table[2][cut] / self.program.p[x])
 
-    def rows(self) -> tuple[Array, Array, Array]:
+    def triples(self) -> tuple[Array, Array, Array]:
         """The whole channel as triples (record type, decision, probability), sorted by record type, then decision."""
         state, decision, rho = self._table
         return state, decision, self._shares(rho / self.program.p[state])
@@ -250,10 +250,10 @@ class RecordOptimum(Displayed):
 
         return verify_records(self)
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         value = equals("R_A", self.value, fraction) + (f" (gap {float(self.gap):.1g})" if self.gap else "")
         parts = counted(len(self.components), "component")
-        return (
+        yield (
             f": {kind(self.exact)}, {value} at {equals('lambda', self.lam, fraction)}, "
             f"{risks_line(self.bob, self.eve)}, {counted(self.types, 'record type')} in {parts}"
         )

@@ -15,14 +15,14 @@ synthetic | z   a record drawn from the prior given the columns that some Eve kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.display import Grid, Tabular, counted
+from bap_lp.model.display import Displayed, counted
 from bap_lp.model.risks import Number
 from bap_lp.rational import EXACT, Array, is_exact, objects, public, text
 from bap_sdc.records.audit.audit import Audit, audit_channel, believed, counted_types
@@ -53,14 +53,14 @@ class ComparedRelease:
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseComparison(Tabular):
+class ReleaseComparison(Displayed):
     """The optimum next to what people would have used instead, the best R_A first; `omitted` names the rest and why.
 
     `weights` are those of the Eves in R_E.
     """
 
     lam: Number
-    rows: tuple[ComparedRelease, ...]
+    releases: tuple[ComparedRelease, ...]
     omitted: tuple[tuple[str, str], ...] = ()
     weights: tuple[Number, ...] = ()
 
@@ -74,40 +74,34 @@ class ReleaseComparison(Tabular):
                     "risks": {"bob": text(row.risks.bob), "eve": text(row.risks.eve), "alice": text(row.alice)},
                     "audit": None if row.audit is None else row.audit.document(),
                 }
-                for row in self.rows
+                for row in self.releases
             ],
             "omitted": [list(pair) for pair in self.omitted],
         }
 
-    def _headline(self) -> str:
-        best = self.rows[0]
-        return f": {counted(len(self.rows), 'release')}, the best is {best.name!r} with R_A = {float(best.alice):.6g}"
+    def _lines(self) -> Iterator[str]:
+        best = self.releases[0]
+        yield f"{counted(len(self.releases), 'release')}, the best is {best.name!r} with R_A = {float(best.alice):.6g}"
 
-    def _grid(self, most: int | None = None) -> Grid:
-        audited = any(row.audit for row in self.rows)
-        names = list(self.rows[0].audit.eves[0].attackers) if self.rows and self.rows[0].audit else []
-        more = (
-            [
-                "R_B audited",
-                "R_E audited",
-                "R_E strongest",
-                "R_E informed",
-                *(f"R_E {name}" for name in names),
-                "cells changed",
-            ]
-            if audited
-            else []
-        )
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The releases; of those that were audited also the risks on held-out records."""
+        audits = [one.audit for one in self.releases if one.audit]
+        names = list(audits[0].eves[0].attackers) if audits else []
+        more = ("R_B audited", "R_E audited", "R_E strongest", "R_E informed", *(f"R_E {name}" for name in names))
         rows = []
-        for row in self.rows[:most]:
-            cells: list[Any] = [row.name, *(float(v) for v in (row.risks.bob, row.risks.eve, row.alice))]
-            if row.audit is not None:
-                attacked = [_weighted(row.audit, name, self.weights) for name in names]
-                share = float(np.mean(list(row.audit.utility.changed.values())))
-                risks = (row.audit.bob, row.audit.eve, row.audit.strongest, row.audit.informed)
-                cells += [*(one.value for one in risks), *attacked, share]
-            rows.append(tuple(cells))
-        return Grid(("release", "R_B", "R_E", "R_A", *more), rows, len(self.rows))
+        for one in self.releases[:most]:
+            row: dict[str, Any] = {"release": one.name} | dict(
+                zip(("R_B", "R_E", "R_A"), map(float, (one.risks.bob, one.risks.eve, one.alice)), strict=True)
+            )
+            if audits:
+                row |= dict.fromkeys((*more, "cells changed"))
+            if one.audit is not None:
+                risks = [v.value for v in (one.audit.bob, one.audit.eve, one.audit.strongest, one.audit.informed)]
+                risks += [_weighted(one.audit, name, self.weights) for name in names]
+                row |= dict(zip(more, risks, strict=True))
+                row["cells changed"] = float(np.mean(list(one.audit.utility.changed.values())))
+            rows.append(row)
+        return rows
 
 
 def _weighted(audit: Audit, attacker: str, weights: Sequence[Number]) -> float:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import secrets
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from os import PathLike
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.files.ledger import Draw, open_ledger
-from bap_lp.model.display import Grid, Tabular, counted
+from bap_lp.model.display import Displayed, counted
 from bap_lp.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.audit.light import RED
 from bap_sdc.records.data.prior import keys, rows_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseLog(Tabular, dict[str, Any]):
+class ReleaseLog(Displayed, dict[str, Any]):
     """What a release did: records, changed cells by published column, records of new types, columns kept.
 
     records: how many were released. touched: how many have a changed cell. rehearsal: whether it is in no ledger and
@@ -65,13 +65,14 @@ class ReleaseLog(Tabular, dict[str, Any]):
             "rehearsal": self.rehearsal,
         }
 
-    def _headline(self) -> str:
+    def _lines(self) -> Iterator[str]:
         rehearsal = ", a rehearsal" if self.rehearsal else ""
-        return f": {counted(self.records, 'record')}, {self.touched} changed, {self.unseen} of new types{rehearsal}"
+        yield f"{counted(self.records, 'record')}, {self.touched} changed, {self.unseen} of new types{rehearsal}"
 
-    def _grid(self, most: int | None = None) -> Grid:
-        rows = [(name, count, count / self.records) for name, count in self.changed.items()]
-        return Grid(("column", "changed cells", "share"), rows[:most], len(rows))
+    def rows(self, most: int | None = None) -> list[dict[str, Any]]:
+        """The columns."""
+        changed = list(self.changed.items())[:most]
+        return [{"column": name, "changed cells": n, "share": n / self.records} for name, n in changed]
 
 
 def draw_release(

@@ -12,7 +12,7 @@ theta that agrees with the intervals of phi: two linear programs each. No prior 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from statistics import NormalDist
@@ -112,8 +112,8 @@ class ReleaseEstimates(Displayed):
         steps = channel.steps[group][order] if group in channel.steps else None
         return channel.tables[group][np.ix_(order, order)], steps, channel.spreads.get(group, 1.0)
 
-    def _headline(self) -> str:
-        return f": {counted(self.records, 'record')}, columns {', '.join(self.codes)}"
+    def _lines(self) -> Iterator[str]:
+        yield f"{counted(self.records, 'record')}, columns {', '.join(self.codes)}"
 
 
 def estimates(channel: PublishedChannel, released: Any) -> ReleaseEstimates:

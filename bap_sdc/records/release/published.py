@@ -25,7 +25,7 @@ for pairs of columns that are small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
@@ -155,8 +155,8 @@ class PublishedChannel(Displayed):
                 raise InputError(f"spread of {', '.join(group)}", spread, "must be a non-negative number")
         return PublishedChannel(levels, tables, steps, spreads)
 
-    def _headline(self) -> str:
-        return f": {counted(len(self.columns), 'column')}, {counted(len(self.tables) - len(self.columns), 'pair')}"
+    def _lines(self) -> Iterator[str]:
+        yield f"{counted(len(self.columns), 'column')}, {counted(len(self.tables) - len(self.columns), 'pair')}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,8 +30,8 @@ def test_the_first_example_hides_all_and_suppression_nothing() -> None:
     table = compare_tables(problem)
     assert solve(problem).risks.eve == evaluate(problem, null(problem)).eve
     assert table["suppression < 3"].risks.eve == 0
-    assert [row.alice for row in table.rows] == sorted(row.alice for row in table.rows)
-    assert all(isinstance(v, F) for row in table.rows for v in (row.risks.bob, row.risks.eve, row.alice))
+    assert [row.alice for row in table.releases] == sorted(row.alice for row in table.releases)
+    assert all(isinstance(v, F) for row in table.releases for v in (row.risks.bob, row.risks.eve, row.alice))
 
 
 @pytest.mark.parametrize(

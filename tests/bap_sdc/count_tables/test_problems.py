@@ -73,7 +73,7 @@ def test_the_result_is_an_ordinary_problem() -> None:
     best = solve(problem, conditions=Conditions(min_eve_risk="1/5", deterministic=True))
     assert best.risks.eve >= F(1, 5)
     assert lambda_path(problem).value(solve(problem).lam) == solve(problem).value
-    assert compare(problem).rows[0].excess == 0
+    assert compare(problem).releases[0].excess == 0
     assert not problem.as_float().exact
     again = pickle.loads(pickle.dumps(problem))
     assert again == problem

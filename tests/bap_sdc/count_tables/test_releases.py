@@ -215,9 +215,9 @@ def test_the_optimum_is_below_every_release_and_the_frontier_beyond_all() -> Non
     path = lambda_path(problem)
     for lam in (F(1, 10), F(1, 2), F(2)):
         table = compare_tables(problem, lam)
-        assert table.rows[0].name == "optimum"
-        assert min(row.excess for row in table.rows) == 0
-        for row in table.rows:
+        assert table.releases[0].name == "optimum"
+        assert min(row.excess for row in table.releases) == 0
+        for row in table.releases:
             assert row.alice >= path.value(lam)
             assert isinstance(row.alice, F)
 
@@ -247,7 +247,7 @@ def test_a_float_problem_compares_floats() -> None:
     rational = {"cells": "1", "loss": "squared", "decisions": [0, 1]}
     exact = counts(5, 3, alpha=["1/2", 1, 1], bob=rational, eve=EVES[0])
     assert exact.exact
-    assert all(isinstance(row.alice, float) for row in table.rows)
+    assert all(isinstance(row.alice, float) for row in table.releases)
     other = compare_tables(exact, protections=[Rounding(3), CellKey(2, 1)])
     for name in ("rounding 3", "cell key (2, 1)", "full", "null"):
         assert float(table[name].risks.eve) == pytest.approx(float(other[name].risks.eve), abs=1e-12)

@@ -59,14 +59,14 @@ def test_no_attacker_beats_the_informed_eve_on_held_out_records(monkeypatch):
     some, _ = alternatives(found.study)
     monkeypatch.setattr("bap_sdc.records.release.alternatives.alternatives", lambda study: (some[::4], []))
     comparison = found.compare(attackers=None)
-    assert len(comparison.rows) == 1 + len(some[::4])
-    for row in comparison.rows:
+    assert len(comparison.releases) == 1 + len(some[::4])
+    for row in comparison.releases:
         assert row.risks.exact
         for eve in row.audit.eves:
             assert set(eve.attackers) == set(ATTACKERS)
             others = [eve.prior, eve.null, *eve.attackers.values()]
             assert min(one.value for one in others) >= eve.informed.value - 1e-12
-    best = comparison.rows[0]
+    best = comparison.releases[0]
     assert best.name == "optimum"
     assert (best.risks.bob, best.alice) == (found.risks.bob, found.value)
 
@@ -74,14 +74,14 @@ def test_no_attacker_beats_the_informed_eve_on_held_out_records(monkeypatch):
 def test_the_optimum_comes_first_and_every_release_is_exact():
     found = study_of(records(200, 2), EVES, holdout="1/2").solve("1/2")
     comparison = found.compare(attackers=())
-    assert comparison.rows[0].name == "optimum"
-    assert comparison.rows[0].alice == found.value
-    assert len(comparison.rows) > 10
-    for row in comparison.rows:
+    assert comparison.releases[0].name == "optimum"
+    assert comparison.releases[0].alice == found.value
+    assert len(comparison.releases) > 10
+    for row in comparison.releases:
         assert row.risks.exact
         assert row.alice == row.risks.bob - found.lam * row.risks.eve >= found.value
         assert all(eve.prior.value >= eve.informed.value - 1e-12 for eve in row.audit.eves)
-    assert len(comparison.to_frame()) == len(comparison.rows)
+    assert len(comparison.to_frame()) == len(comparison.releases)
 
 
 def test_risks_and_standard_errors_are_those_of_simulated_releases():

@@ -155,7 +155,7 @@ def test_an_informed_eve_is_the_eve_with_that_knowledge_of_the_ordinary_problem(
     plain = study_of(table(60), model=model).solve("3/2")
     assert found.nulls[0] <= plain.nulls[0]
     assert found.value >= plain.value  # she is harder to fool
-    compared = {row.name: row for row in found.compare().rows}
+    compared = {row.name: row for row in found.compare().releases}
     assert min(row.alice for row in compared.values()) == found.value
 
 

@@ -58,7 +58,7 @@ def ordinary(program: RecordProgram) -> Problem:
 
 def channel(found: RecordOptimum) -> np.ndarray:
     out = np.full((found.types, found.decisions), Fraction(0), dtype=object)
-    state, decision, share = found.rows()
+    state, decision, share = found.triples()
     out[state, decision] = share
     return out
 

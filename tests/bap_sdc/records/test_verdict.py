@@ -42,7 +42,7 @@ def solved():
 
 
 def test_the_difference_to_the_file_as_it_is_is_that_of_two_audits(solved):
-    rows = {row.name: row.audit for row in solved.compare(()).rows}
+    rows = {row.name: row.audit for row in solved.compare(()).releases}
     lam = float(solved.lam)
     for name, other in (("as is", "as is"), ("nothing", "suppress all")):
         own, theirs = rows["optimum"], rows[other]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bap_lp.clock import OutOfTime, check
@@ -39,10 +40,9 @@ class RemoteBlocks:
         self._place()
 
     def _place(self) -> None:
-        future = type(self.client.submit(int))
+        future, send = type(self.client.submit(int)), partial(self.client.scatter, hash=False, timeout=_PATIENCE)
         self.placed = [
-            block if callable(block) or isinstance(block, future) else self.client.scatter(_Sealed(block), hash=False)
-            for block in self.blocks
+            block if callable(block) or isinstance(block, future) else send(_Sealed(block)) for block in self.blocks
         ]
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:

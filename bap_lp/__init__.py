@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bap_lp import plots as plots
     from bap_lp import releases as releases
-    from bap_lp.engines.game.blocks import array_blocks as array_blocks
-    from bap_lp.engines.game.blocks import parquet_blocks as parquet_blocks
-    from bap_lp.engines.game.chunks import solve_chunks as solve_chunks
     from bap_lp.files.bundles import load_bundle as load_bundle
     from bap_lp.files.bundles import save_bundle as save_bundle
     from bap_lp.files.certificates import load_certificate as load_certificate
@@ -59,8 +56,6 @@ if TYPE_CHECKING:
     from bap_lp.releases.families import randomised_response_family as randomised_response_family
 
 _MODULES = {
-    "engines.game.blocks": "array_blocks parquet_blocks",
-    "engines.game.chunks": "solve_chunks",
     "files.bundles": "load_bundle save_bundle",
     "files.certificates": "load_certificate save_certificate",
     "files.mechanisms": "load_mechanism save_mechanism",

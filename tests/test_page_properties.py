@@ -180,7 +180,7 @@ def test_no_solver_is_imported_to_verify_a_bundle(tmp_path: Path, options: list[
     bap(run, "solve", "coin_toss", *options, "--out", "release")
     loaded = bap(run + look, "verify", "release").split()
     assert "bap_lp.proof.certificate" in loaded
-    solvers = ("highspy", "scipy", "cvxpy", "bap_lp.engines.linear", "bap_lp.programs", "bap_lp.engines.game")
+    solvers = ("highspy", "scipy", "cvxpy", "bap_lp.engines.linear", "bap_lp.programs", "bap_lp.engines.many_states")
     assert [name for name in loaded if name.startswith(solvers)] == []
 
 

@@ -27,10 +27,10 @@ from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.model.sums.twofold import value_and_bound
 from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, compact
 from bap_lp.program.finish import priced
+from bap_lp.proof.large_sums import value_and_bound
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, float_below, is_exact, lifted, public
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any
     In rationals, or for larger tables of floats both ends of R_A, moved apart by all rounding.
     """
     if not problem.exact:
-        ends = _twofold_ends(problem, lam, channel, dual)
+        ends = _large_ends(problem, lam, channel, dual)
         if ends is not None:
             return ends
     if not problem.exact and channel.size * problem.shape[2] > limit("work"):
@@ -212,7 +212,7 @@ def ends_of(problem: Problem, lam: Any, channel: Array, dual: Dual) -> tuple[Any
     return bob, eve, bob - price * eve, compact(arrays, price).bound(dual)
 
 
-def _twofold_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any, Any, Any, Any] | None:
+def _large_ends(problem: Problem, lam: Any, q: Array, dual: Dual) -> tuple[Any, Any, Any, Any] | None:
     (N, b, e), arrays = problem.shape, problem.arrays
     if N * b * e < _FEW or is_exact(q) or q.shape != (N, b) or not (q >= 0).all() or set(dual.replies) != {"eve"}:
         return None

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from bap_lp.engines.game.solver import solve_game
+from bap_lp.engines.many_states import solve_game
 from bap_lp.model.sums.arrays import Arrays
 from discretise.continuum.envelope import lower_envelope
 from discretise.continuum.panels import PanelLaw

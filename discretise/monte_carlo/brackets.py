@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Risks, calibrate
 from bap_lp.arguments import whole_number
-from bap_lp.engines.game.solver import solve_game
+from bap_lp.engines.many_states import solve_game
 from bap_lp.model.display import Displayed
 from discretise.extensions import rule_of
 from discretise.losses import names

@@ -10,7 +10,6 @@ from math import prod
 
 import numpy as np
 
-from bap_lp.engines.game.solver import few_values
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.rational import Array
 
@@ -29,6 +28,14 @@ _PERTURBED_LONGER = 1.2  # times as long takes the structured method where ties 
 # seconds of the structured method from which a few primal pivots are tried before it: on distances they are enough,
 # 72 of them in 0.014 s at (200, 100, 4), which is 0.2 s from inside. Not where building the program is itself long
 _WORTH, BRIEF, _BRIEF_ENTRIES = 0.2, 100, 300_000
+
+
+FEW = 8  # values of a table of losses that make ties certain
+
+
+def few_values(losses: Array) -> bool:
+    """Whether losses repeat so much that ties are certain: then nothing is learned without the perturbation."""
+    return all(len(set(losses[:rows].ravel().tolist())) <= FEW for rows in (4, 256))
 
 
 def estimated(arrays: Arrays) -> tuple[float, float]:

@@ -19,6 +19,7 @@ import numpy as np
 from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.compact.choice import (
     BRIEF,
+    FEW,
     brief_try,
     choose,
     coarse,
@@ -30,12 +31,12 @@ from bap_lp.engines.compact.structured import CompactBasis, StructuredVertex, ex
 from bap_lp.engines.compact.ties import float_ties, table_weights
 from bap_lp.engines.compact.tiny import JointOptimum, is_tiny, tiny_optimum
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.game.solver import FEW, solve_game
 from bap_lp.engines.linear.exact import FEW_ROWS, optimise
 from bap_lp.engines.linear.highs import SolverError, few_pivots, solve_interior, solve_lp
 from bap_lp.engines.linear.looks import looked
 from bap_lp.engines.linear.optimum import optimum, scaled
 from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.many_states import solve_game
 from bap_lp.model.display import counted
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from bap_lp.clock import SolveProgress, time_limited
 from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.compact.tiny import JointOptimum
+from bap_lp.engines.state_blocks import BlockSolution, solve_blocks
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.labels import joints
@@ -37,8 +39,34 @@ _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer
 _LOG = logging.getLogger(__name__)
 
 
+@overload
 def solve(
     problem: Problem,
+    lam: Any = ...,
+    exact: bool | None = ...,
+    formulation: str = ...,
+    progress: SolveProgress | None = ...,
+    conditions: Any = ...,
+    workers: int | None = ...,
+    client: Any = ...,
+    time_limit: float | None = ...,
+    priors: Any = ...,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: Iterable[Any],
+    lam: Any,
+    *,
+    progress: SolveProgress | None = ...,
+    client: Any = ...,
+    time_limit: float | None = ...,
+) -> BlockSolution: ...
+
+
+def solve(
+    problem: Problem | Iterable[Any],
     lam: Any = "calibrated",
     exact: bool | None = None,
     formulation: str = "compact",
@@ -48,14 +76,16 @@ def solve(
     client: Any = None,
     time_limit: float | None = None,
     priors: Any = None,
-) -> Solution:
+) -> Solution | BlockSolution:
     """Minimise R_A over all mechanisms, or over those that satisfy the conditions.
 
     Agents with a prior or harm of their own act on it, with ties broken for Alice. Then the obedience program is
     solved, with a signal for every tuple of decisions, whatever the formulation.
 
     Args:
-        problem: the problem.
+        problem: the problem. Or, for more states than memory holds, a list of blocks (p, B, E) of arrays, with a row
+            per state and a table E for every Eve, or of functions that return one; then lam must be a number, and
+            progress, client and time_limit are the only options.
         lam: the weight of Eve's risk: a non-negative number, or "calibrated" (full and null release tie).
         exact: True insists on rationals, False works in floats, None follows the numbers given.
         formulation: "compact", or "paper" for the paper's own program.
@@ -63,7 +93,8 @@ def solve(
             ends the computation and reaches the caller: that is how a service cancels.
         conditions: what the mechanism must satisfy: `Conditions`, or a table of their names.
         workers: how many processes solve the components of a problem that splits; None: this process.
-        client: a Dask client that solves them instead.
+        client: a Dask client that solves them instead. Blocks of arrays are sent to its workers once, and again if a
+            worker is lost; functions are called on the workers; futures of either are used as they are.
         time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
             best certified pair so far: its gap says how far it may be from the optimum, and `method` says that it was
             stopped.
@@ -72,7 +103,8 @@ def solve(
             differently in every scenario.) "calibrated" and conditions are about the problem's own prior.
 
     Returns:
-        The optimal mechanism with its risks and its certificate.
+        The optimal mechanism with its risks and its certificate. Of blocks: `value`, `bound`, `gap`, `u`, `states` and
+        `rule`, whose `channel(B, E)` is that of any states; an interrupt, too, leaves the best answer so far.
 
     Raises:
         InputError: a number is not what it must be, the conditions cannot hold, or the program would not fit in memory.
@@ -82,8 +114,15 @@ def solve(
     >>> found = solve(Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]]))
     >>> print(found.value, found.gap, found.lam)
     3/40 0 1/3
+    >>> found = solve([([0.75], [[1 / 3, 2 / 3]], [[0, 1]]), ([0.25], [[1, 0]], [[10, 0]])], lam=1 / 3)
+    >>> print(round(found.value, 9), found.states, found.rule.channel([[1, 0]], [[10, 0]]).round(9))
+    0.075 2 [[0.3 0.7]]
     """
     start = time.perf_counter()
+    if not isinstance(problem, Problem):
+        if exact or formulation != "compact" or conditions is not None or workers is not None or priors is not None:
+            raise InputError("problem", None, "in blocks takes lam, progress, client and time_limit alone")
+        return solve_blocks(problem, lam, progress, client, time_limit)
     with time_limited(time_limit):
         price, given = lam_of(problem, lam), Conditions.of(conditions or {})
         if not isinstance(formulation, str) or formulation not in ("compact", "paper"):

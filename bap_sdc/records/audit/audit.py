@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check
-from bap_lp.engines.game.blas import one_blas_thread
+from bap_lp.engines.blas import one_blas_thread
 from bap_lp.model.display import Displayed, counted
 from bap_lp.rational import Array, floats
 from bap_sdc.records.agents import Spy

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from bap_lp import solve_chunks
-from bap_lp.engines.game.solver import solve_game
+from bap_lp import solve
+from bap_lp.engines.many_states import solve_game
 
 Array = np.ndarray
 Game = tuple[Array, Array, Array, tuple[slice, ...], float]
@@ -220,12 +220,6 @@ def test_inputs_are_left_alone() -> None:
         np.testing.assert_array_equal(part, copy)
 
 
-def test_groups_must_cover_the_columns_of_eve() -> None:
-    p, B, E, _, lam = dense(4, 2, 3)
-    with pytest.raises(ValueError, match="groups"):
-        solve_game(p, B, E, (slice(0, 2),), lam)
-
-
 @pytest.mark.parametrize("size", [(500, 4, 4), (45_000, 2, 3)])
 @pytest.mark.parametrize("after", [1, 5])
 def test_an_interrupt_returns_a_certified_pair(size: tuple[int, int, int], after: int) -> None:
@@ -270,7 +264,7 @@ def test_chunks_give_the_same_optimum(size: tuple[int, int, int], ties: bool) ->
     p, B, E, groups, lam = dense(*size)
     game = (p, np.round(B), np.round(E), groups, lam) if ties else (p, B, E, groups, lam)
     whole = solve_game(*game)
-    found = solve_chunks(chunked(game, 7), lam)
+    found = solve(chunked(game, 7), lam)
     assert found.states == size[0]
     assert abs(found.gap) <= 1e-9
     assert found.value == pytest.approx(whole.value, abs=1e-9)
@@ -284,18 +278,18 @@ def test_interrupted_chunks_return_a_certified_answer() -> None:
     def stop(iteration: int, bound: float, value: float) -> None:
         raise KeyboardInterrupt
 
-    found = solve_chunks(chunked(game, 4), 1.0, progress=stop)
+    found = solve(chunked(game, 4), 1.0, progress=stop)
     assert found.iterations == 1
     assert found.bound <= solve_game(*game).value <= found.value + 1e-12
 
 
 def test_workers_give_the_same_digits() -> None:
     game = dense(5000, 3, 3)
-    alone = solve_chunks(chunked(game, 4), 1.0)
+    alone = solve(chunked(game, 4), 1.0)
     with local_client() as client:
-        found = solve_chunks(chunked(game, 4), 1.0, client=client)
+        found = solve(chunked(game, 4), 1.0, client=client)
         futures = client.scatter(chunked(game, 4, lambda block: lambda: block))
-        again = solve_chunks(futures, 1.0, client=client)
+        again = solve(futures, 1.0, client=client)
     for other in (found, again):
         assert (other.value, other.bound) == (alone.value, alone.bound)
         np.testing.assert_array_equal(other.u, alone.u)
@@ -312,7 +306,7 @@ def cluster() -> Iterator[Any]:
 @pytest.mark.parametrize("kind", ["arrays", "loaders", "futures"])
 def test_a_lost_worker_is_made_up_for(cluster: Any, kind: str) -> None:
     game = dense(30_000, 3, 3)
-    alone = solve_chunks(chunked(game, 4), 1.0)
+    alone = solve(chunked(game, 4), 1.0)
     blocks: Any = chunked(game, 4, (lambda block: lambda: block) if kind == "loaders" else lambda block: block)
     if kind == "futures":
         blocks = [cluster.submit(lambda block=block: block, pure=False) for block in chunked(game, 4)]
@@ -323,14 +317,14 @@ def test_a_lost_worker_is_made_up_for(cluster: Any, kind: str) -> None:
             killed.extend(list(cluster.run(os.getpid).values())[:1])
             os.kill(killed[0], signal.SIGKILL)
 
-    found = solve_chunks(blocks, 1.0, client=cluster, progress=kill)
+    found = solve(blocks, 1.0, client=cluster, progress=kill)
     assert killed
     assert (found.value, found.bound) == (alone.value, alone.bound)
 
 
 @pytest.mark.slow
 def test_a_lost_cluster_leaves_the_best_certified_answer(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_lp.engines.game.cluster._PATIENCE", 1.0)
+    monkeypatch.setattr("bap_lp.engines.block_workers._PATIENCE", 1.0)
     game = dense(30_000, 3, 3)
 
     def close(iteration: int, bound: float, value: float) -> None:
@@ -338,14 +332,14 @@ def test_a_lost_cluster_leaves_the_best_certified_answer(cluster: Any, monkeypat
         while cluster.scheduler_info()["workers"]:
             time.sleep(0.1)
 
-    found = solve_chunks(chunked(game, 4), 1.0, client=cluster, progress=close)
+    found = solve(chunked(game, 4), 1.0, client=cluster, progress=close)
     assert found.iterations == 1
     assert found.bound <= solve_game(*game).value <= found.value + 1e-12
 
 
 def test_chunks_out_of_time_return_the_best_certified_answer() -> None:
     game = dense(20_000, 3, 2)
-    best = solve_chunks(chunked(game, 4), 1.0)
-    found = solve_chunks(chunked(game, 4), 1.0, time_limit=0)
+    best = solve(chunked(game, 4), 1.0)
+    found = solve(chunked(game, 4), 1.0, time_limit=0)
     assert found.iterations == 1 < best.iterations
     assert found.bound <= best.value <= found.value + 1e-12

@@ -449,7 +449,7 @@ class Game:
 # ---- bundles: what a certificate proves of a mechanism
 
 PRIORS = ["priors", "listed", "witness"]
-OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", *PRIORS]
+OPTIONAL = ["conditions", "cases", "weights_of_tiers", "reports", "rows", *PRIORS]
 
 
 def kind_of(problem):
@@ -497,7 +497,9 @@ def proved(problem, mechanism, document, allow):
     read = rounded if floats else F
     reports = [proof_table(v) for v in many(document.get("reports", []))]
     games = [Game(part, read, shape[1], reports) for part in parts]
-    conditions, asked, game = [keyed(part.get("conditions", {}), [], CONDITIONS) for part in parts], [], games[0]
+    own, asked, game = document.get("rows", {}), [], games[0]
+    need(type(own) is dict and (kind == "release" or not own), "rows belong to conditions of one problem")
+    conditions = [keyed(part.get("conditions", {}), [*own], CONDITIONS) for part in parts]
     supposed = conditions[0] if one else conditions if any(conditions) else {}
     need(texts(document.get("conditions", {})) == texts(supposed), "it supposes other conditions")
 
@@ -516,7 +518,7 @@ def proved(problem, mechanism, document, allow):
         weights = stated(document["weights_of_tiers"], [number(w, 0, MOST, True) for w in asked])
         need(min(weights) > 0 and all(part["data"] == parts[0]["data"] for part in parts), "weights, or other data")
     if one:
-        release = Release(game, conditions[0], F(0) if over else lams[0])
+        release = Release(game, conditions[0], F(0) if over else lams[0], own=own)
         if over:
             priors, rows = over_priors(release, lams[0], problem["priors"], document)
         program, names, exact = release.program, release.names, release.exact
@@ -556,7 +558,8 @@ def proved(problem, mechanism, document, allow):
     what = {"release": "R_A =", "priors": f"over all priors of the set R_A {'=' if attained else '<='}",
             "scenarios": "the worst case", "tiers": "the sum over the tiers"}[kind]
     within = f"within {shown(found - bound)} of " if found > bound else ""
-    return f"{what} {shown(found) if floats or logs else found} is {within}optimal", found, bound
+    by = f", where {', '.join(sorted(own))} is what the rows of certificate.json say" if own else ""
+    return f"{what} {shown(found) if floats or logs else found} is {within}optimal{by}", found, bound
 
 
 # ---- folders
@@ -621,9 +624,10 @@ CONDITIONS = [*CONES, *PRIVACY, *ALONE, "min_eve_risk", "max_bob_risk", "max_lea
 class Release:
     """A problem under conditions: the names of its signals, what they tell Bob and the Eves, and its program."""
 
-    def __init__(self, game, asked, lam, told=None):
-        """told: what signals tell Bob, where they are not his decisions."""
-        keyed(asked, [], CONDITIONS)
+    def __init__(self, game, asked, lam, told=None, own=None):
+        """told: what signals tell Bob, where they are not his decisions. own: rows of conditions without rules here."""
+        keyed(asked, [*(own := own or {})], CONDITIONS)
+        need(not {*own} & {*CONDITIONS}, "a condition has a rule of its own")
         need(None not in asked.values(), "a condition is null")
         self.game, self.exact, self.reports = game, game.exact, [*game.more]
         self.tuples = "margin" in asked or not game.aligned
@@ -645,6 +649,8 @@ class Release:
                     vectors.append(([(x, v) for x, v in enumerate(vector) if v], column))
                 self.rows[name] = [([(x, s, v) for x, v in row], [], F(0)) for s in self.S
                                    for row, column in vectors if column is None or column in self.eve[s]]
+        for name, table in own.items():
+            self.rows[name] = stated_rows(table, game.N, len(self.S))
         self.numbers(asked)
         if "max_information" in asked:
             self.max_information(asked["max_information"])
@@ -835,6 +841,17 @@ class Release:
             rows = [([], [("beyond", s, k, 1) for s in self.S], delta) for k in range(len(ratio))]
             self.rows["approximate_privacy"] = rows
         return True
+
+
+def stated_rows(table, N, S):
+    """Rows that a certificate writes out: sum_xs a[k,x,s] q(s|x) <= rhs[k]."""
+    (count, *shape), entries = proof_table(keyed(table, ["entries", "rhs"])["entries"], 3)
+    size, rhs = proof_table(table["rhs"], 1)
+    need(shape == [N, S] and size == (count,), "rows have another shape")
+    rows = [([], [], rhs.get((k,), F(0))) for k in range(count)]
+    for (k, x, s), v in entries.items():
+        rows[k][0].append((x, s, v))
+    return rows
 
 
 def power(K, log, d):

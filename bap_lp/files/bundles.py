@@ -26,6 +26,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
@@ -38,11 +40,13 @@ from bap_lp.model.labels import weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
+from bap_lp.notions.table import LIBRARY
 from bap_lp.program.several import tier_views
 from bap_lp.proof.binding import other_demands, other_priors, other_several
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.checking import verify
-from bap_lp.rational import InputError, field_of, number, public, text
+from bap_lp.proof.statement import statement_of
+from bap_lp.rational import EXACT, Array, InputError, field_of, number, public, text
 
 FORMAT = "bap-lp bundle 2"
 FILES = ("problem.json", "mechanism.json", "certificate.json")
@@ -187,10 +191,34 @@ def bundle_files(
         stated = certificate.conditions.written()
         whole |= {"conditions": stated} if stated else {}
         whole |= {} if certificate.priors is None else {"priors": certificate.priors.document()}
-    proved = certificate_document(certificate)
+    proved = certificate_document(certificate) | _rows(problem or getattr(solution, "problem", None), certificate)
     parts = (whole, mechanism_document(mechanism), proved)
     files = {name: dumps(document).encode() for name, document in zip(FILES, parts, strict=True)}
     return with_manifest(files, FORMAT, solution.method, price, stated, source, how)
+
+
+def _rows(problem: Any, certificate: Certificate) -> dict[str, Any]:
+    """The rows of conditions that are not the library's: `verify_standalone` knows them by nothing else."""
+    own = {kind.name for one in (certificate.conditions, *certificate.conditions_of) for kind in one.kinds().values()}
+    if not (own := own - {kind.name for kind in LIBRARY}):
+        return {}
+    if certificate.kind != "release":
+        raise InputError(
+            "conditions", None, f"of one problem and prior may have {min(own)}, which is not the library's"
+        )
+    program, out = statement_of([problem], certificate).program, {}
+    for rows in (rows for rows in program.rows if rows.name in own):
+        if rows.terms or rows.entries is None:
+            raise InputError("conditions", None, f"{rows.name} has rows that are not about the channel alone")
+        entries = np.zeros((len(rows), *program.shape), dtype=object) + EXACT.zero
+        np.add.at(entries, rows.entries[:3], rows.entries[3])
+        parts = {"entries": entries, "rhs": rows.rhs}
+        out[rows.name] = {name: {"shape": [*table.shape], "at": _nonzero(table)} for name, table in parts.items()}
+    return {"rows": out}
+
+
+def _nonzero(table: Array) -> list[list[Any]]:
+    return [[*place, str(table[tuple(place)])] for place in np.argwhere(table != 0).tolist()]
 
 
 def with_manifest(
@@ -302,6 +330,8 @@ def load_bundle(path: str | os.PathLike[str]) -> Bundle:
         raise Mismatch(where[3], None, "has another set of priors than problem.json, or writes it otherwise")
     if written(proved.get("conditions", {})) != written(conditions):
         raise Mismatch(where[3], None, "has other conditions than problem.json, or writes them otherwise")
+    if proved.get("rows") != (None if kind else _rows(problems[0].problem, certificate).get("rows")):
+        raise Mismatch(where[3], None, "has other rows of conditions than these have")
     return Bundle(problems, channel, certificate, manifest, source_name(path), weights, digest_of(raw))
 
 

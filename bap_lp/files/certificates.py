@@ -16,6 +16,7 @@ priors          in a proof over a set of priors: the set, as in a problem file
 listed          then: priors of the set, a row each, the worst one of the channel first
 witness         then, for a Wasserstein set: how mass is moved, a table per listed prior, one below the other; for a
                 polytope: multipliers of its rows, which prove largest sums over it
+rows            in a bundle, for conditions that were registered: of each its entries [row, x, s, number] and its rhs
 conflict        in a conflict, for the reader: the labels of the conditions that cannot hold together
 A key that is empty, or that a proof of this kind does not use, is refused.
 Every number of a proof is exact. See `program.bound` for what the multipliers prove and `tables` for their forms.
@@ -58,6 +59,7 @@ _PROPERTIES: dict[str, Any] = {
     "cases": {"type": "array", "items": _CASE},
     "reports": _LIST,
     "conflict": {},
+    "rows": {"type": "object"},
     "priors": {"type": "object", "properties": {name: {} for name in PRIOR_KEYS}},
     "listed": {},
     "witness": {},

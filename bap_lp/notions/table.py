@@ -14,7 +14,7 @@ from bap_lp.notions.risk_limits import BobCap, EveFloor
 from bap_lp.notions.signal_floor import SignalFloor
 from bap_lp.rational import InputError
 
-_KINDS: tuple[type[Notion], ...] = (
+LIBRARY: tuple[type[Notion], ...] = (
     EveFloor,
     BobCap,
     Privacy,
@@ -30,11 +30,11 @@ _KINDS: tuple[type[Notion], ...] = (
     Obedience,
     Deterministic,
 )
-TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in _KINDS}
+TABLE: dict[str, type[Notion]] = {kind.name: kind for kind in LIBRARY}
 
 
 def register(kind: type[Notion]) -> None:
     """Add a condition to the table, after all others; one of the same name is replaced unless it is the library's."""
-    if any(kind.name == own.name or {*kind.fields()} & {*own.fields()} for own in _KINDS):
-        raise InputError("name", kind.name, "is a condition of the library")
+    if kind.fields() != (kind.name,) or any(kind.name in (own.name, *own.fields()) for own in LIBRARY):
+        raise InputError("name", kind.name, "must be the one field of the condition, and none of the library's")
     TABLE[kind.name] = kind

@@ -197,8 +197,7 @@ def _learned(game: _Game, arrays: Arrays) -> tuple[Array, float, Rule]:
     if n <= 2 * SAMPLE:
         u, gap = _followed(game, arrays, game.base, (game.uniform, 0.1))
         return u, gap, rule_at(arrays, game.lam * u)
-    few = max(SAMPLE // 4, min(SAMPLE, n // 10))
-    some = arrays.states(np.sort(np.random.default_rng(0).choice(n, few, replace=False)))
+    some = arrays.states(np.sort(np.random.default_rng(0).choice(n, min(SAMPLE, n // 10), replace=False)))
     some = replace(some, p=some.p * (arrays.p.sum() / some.p.sum()))
     u, gap = _followed(game, some, game.base, (game.uniform, 0.1), _ROUGH)
     found, size = rule_at(arrays, game.lam * u), max(SAMPLE // 2, n // 20)
@@ -229,82 +228,81 @@ def _width(game: _Game, margin: Array, gap: float) -> float:
 
 
 class _Vertex:
-    """A basis of the compact program: open (N, b) and basic (N, b) columns, basic t (b, G) and slacks (b, e).
+    """A basis of the compact program: columns that are open and that are basic (N, b), t (b, G) and slacks (b, e).
 
-    A state with one open column is decided, and that column is basic. `program` is HiGHS with the states `near`, which
-    have more.
+    The states `near` have several open columns. `sent` is the basic column of most weight, of the others the only one.
     """
 
     def __init__(self, game: _Game, arrays: Arrays) -> None:
         """The vertex of the rule at the u that is learned, with the columns that are nearly tied open."""
         self.game, b = game, arrays.shape[1]
-        if game.lam == 0.0 or b == 1 or game.scale == 0.0:
+        if game.lam == 0.0 or b == 1:
             u, gap, found = game.uniform, 0.0, rule_at(arrays, game.lam * game.uniform)
         else:
             u, gap, found = _learned(game, arrays)
+        width = _width(game, found.margin, gap)
+        self.first, self.sent = found, found.sent.copy()
+        self.near: Array = np.flatnonzero(found.margin <= width)
+        near = self.near
         self.basic = found.sent[:, None] == np.arange(b)
         self.open = self.basic.copy()
-        width = _width(game, found.margin, gap)
-        near = np.flatnonzero(found.margin <= width)
         R = arrays.B[near] - game.lam * (arrays.E[near] @ u.T)
         self.open[near] |= R - R.min(axis=1, keepdims=True) <= width
-        self.t = np.ones((b, len(arrays.groups)), dtype=bool)
-        self.slack = np.ones(u.shape, dtype=bool)
+        self.t: Array = np.ones((b, len(arrays.groups)), dtype=bool)
+        self.slack: Array = np.ones(u.shape, dtype=bool)
         self.slack[np.arange(b)[:, None], arrays.reply_columns(found.rows + game.base)] = False
-        self.u, self.near, self.q = u, near, np.zeros((0, b))
+        self.u: Array = u
+        self.q: Array = np.zeros((0, b))
 
     def optimise(self, arrays: Arrays) -> bool:
         """Open columns until none has a negative reduced cost; whether that was reached."""
+        game, own = self.game, arrays is self.game.arrays
         for _ in range(_ROUNDS):
             self._pivot(arrays)
-            own = arrays is self.game.arrays
-            opened = self._negative(arrays, self.game.seen(self.u) if own else rule_at(arrays, self.game.lam * self.u))
-            self.game.tick(self.u, whole=False)
-            if not len(opened[0]):
+            x, i = self._negative(arrays, game.seen(self.u) if own else rule_at(arrays, game.lam * self.u))
+            game.tick(self.u, whole=False)
+            if not len(x):
                 return True
-            self.open[opened] = True
+            self.open[x, i] = True
+            self.near = np.union1d(self.near, x)
         return False
 
     def _negative(self, arrays: Arrays, rule: Rule) -> tuple[Array, Array]:
         """(x, i) of the columns that are not open and cost less than the basic one of their state."""
-        u, tol = self.game.lam * self.u, _TOL * self.game.scale
-        x = np.flatnonzero(~self.basic[np.arange(len(rule.sent)), rule.sent])
-        R = arrays.B[x] - arrays.E[x] @ u.T
-        held = R[np.arange(len(x)), self.basic[x].argmax(axis=1)]
-        at, i = np.nonzero((held[:, None] - tol > R) & ~self.open[x])
+        x = np.flatnonzero(rule.sent != self.sent)
+        R = arrays.B[x] - self.game.lam * (arrays.E[x] @ self.u.T)
+        held = R[np.arange(len(x)), self.sent[x]][:, None] - _TOL * self.game.scale
+        at, i = np.nonzero((held > R) & ~self.open[x])
         return x[at], i
 
     def _pivot(self, arrays: Arrays) -> None:
         """Solve the program on the open columns from the basis at hand."""
-        several = self.open.sum(axis=1) > 1
-        near, far = np.flatnonzero(several), np.flatnonzero(~several)
-        key = self.basic.argmax(axis=1)
-        band, b = arrays.states(near), self.open.shape[1]
-        fixed = self.game.base + sums_of(arrays.p[far], arrays.E[far], key[far], b)
-        count = int(self.open[near].sum())
-        highs = self._program(band, fixed, sums_of(band.p, band.E, key[near], b), near)
-        start = self.basic[near][self.open[near]], self.t.ravel(), np.zeros(len(near), dtype=bool), self.slack.ravel()
+        near, band, (b, e) = self.near, arrays.states(self.near), self.u.shape
+        open_ = self.open[near]
+        fixed = self.game.base + self.first.rows - sums_of(band.p, band.E, self.first.sent[near], b)
+        highs = self._program(band, open_, fixed, sums_of(band.p, band.E, self.sent[near], b))
+        m, columns = len(near), np.count_nonzero(open_)
+        start = self.basic[near][open_], self.t.ravel(), np.zeros(m, dtype=bool), self.slack.ravel()
         set_basis(highs, np.concatenate(start))
         run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             status = highs.modelStatusToString(highs.getModelStatus())
             raise ArithmeticError(f"the restricted program ended as {status}")
-        flags = np.split(basic_flags(highs), np.cumsum([count, self.t.size, len(near)]))
+        found, t, whole, slack = np.split(basic_flags(highs), np.cumsum([columns, self.t.size, m]))
         values = highs.getSolution()
-        q, basic = np.full((len(near), b), -1.0), np.zeros((len(near), b), dtype=bool)
-        q[self.open[near]] = np.asarray(values.col_value)[:count]
-        basic[self.open[near]] = flags[0]
+        q, basic = np.full((m, b), -1.0), np.zeros((m, b), dtype=bool)
+        q[open_], basic[open_] = np.asarray(values.col_value)[:columns], found
         # a basic slack of a marginal row is zero and redundant: the state's best non-basic column takes its place
-        for x in np.flatnonzero(flags[2]):
+        for x in np.flatnonzero(whole):
             basic[x, np.where(basic[x], -2.0, q[x]).argmax()] = True
-        self.basic[near], self.near, self.q = basic, near, np.maximum(q, 0.0)
-        self.t, self.slack = flags[1].reshape(self.t.shape), flags[3].reshape(self.slack.shape)
-        self.u = arrays.on_simplex(np.asarray(values.row_dual)[len(near) :].reshape(self.u.shape), 1.0)
+        self.basic[near], self.q, self.sent[near] = basic, np.maximum(q, 0.0), np.where(basic, q, -2.0).argmax(axis=1)
+        self.t, self.slack = t.reshape(self.t.shape), slack.reshape(b, e)
+        self.u = arrays.on_simplex(np.array(values.row_dual)[m:].reshape(b, e), 1.0)
 
-    def _program(self, band: Arrays, fixed: Array, sent: Array, near: Array) -> highspy.Highs:
+    def _program(self, band: Arrays, open_: Array, fixed: Array, sent: Array) -> highspy.Highs:
         """In q = rho / p every marginal is one; Eve's rows over the mean prior have coefficients of order one."""
         (m, b, e), G, game, inf = band.shape, len(band.groups), self.game, np.inf
-        state, i = np.nonzero(self.open[near])
+        state, i = np.nonzero(open_)
         p, B, E = game.columns(band)
         weight = p / p.mean() if m else p
         unit = weight.sum() / p.sum() if m else 1.0
@@ -323,7 +321,7 @@ class _Vertex:
 
     def solution(self, settled: bool) -> GameSolution:
         game, p = self.game, self.game.arrays.p
-        rho = game.arrays.rule_table(self.basic.argmax(axis=1))
+        rho = game.arrays.rule_table(self.sent)
         rho[self.near] = self.q * (p[self.near] / self.q.sum(axis=1))[:, None]
         value = game.attained(rho)
         if game.progress is not None:

@@ -69,6 +69,7 @@ class ModelBracket(AttainedBracket, Displayed):
         text = self.describe()
         text = text if len(text) < 70 else text[:67] + "..."
         yield f"{self.lower:.7f} <= R_A <= {self.upper:.7f} at lam = {self.lam:.6g}, {text}"
+        yield f"The optimum over all mechanisms lies between {self.lower:.9f} and {self.upper:.9f}."
         yield f"Both ends are integrals or sums over the data; numerical errors of {self.error:.1e} are included."
         share = self.null.alice(self.lam)
         yield f"Releasing nothing has R_A = {share:.6f}, releasing everything {self.full.alice(self.lam):.6f}."

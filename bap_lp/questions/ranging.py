@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpq_poly
 
-from bap_lp.engines.compact.compact import compact_program
-from bap_lp.engines.compact.ties import compact_ties
-from bap_lp.engines.linear.exact import reduced_cost
+from bap_lp.engines.form import LinearForm
+from bap_lp.engines.linear.exact_simplex import reduced_cost
 from bap_lp.engines.linear.factor import Factor, basis_entries
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.ties import joint_ties
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.bound import compact
 from bap_lp.rational import EXACT, Array, floats, objects
 
 Reach = tuple[tuple[Any, bool], tuple[Any, bool]]  # downwards, upwards: how far, and whether that is exact
@@ -123,8 +124,9 @@ class OptimalTableau:
         if self.silent:  # Eve does not count, so her losses may be anything
             played, lam, e = Arrays(arrays.p, arrays.B, EXACT.zeros((N, 1)), (slice(0, 1),)), fmpq(1), 1
         self.N, self.b, self.e = N, b, e
-        self.lp = compact_program(played, lam)
-        vertex = optimum(self.lp, ties=compact_ties(played))
+        form = LinearForm.of(compact(played, lam))
+        self.lp = form.lp
+        vertex = optimum(self.lp, ties=[tie.cost(form) for tie in joint_ties((N, b))])
         self.basic, self.y = self._with_null_states(vertex.basic, vertex.y)
         self.rho = vertex.z[: N * b].reshape(N, b)
         self.value = self.lp.cost.dot(vertex.z)

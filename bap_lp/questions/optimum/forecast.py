@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress, check, remaining
-from bap_lp.engines.solve import Infeasible, solve_program
+from bap_lp.engines.solve import Infeasible, optimise
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import counted
 from bap_lp.model.evaluation import risks as risks_of
@@ -139,7 +139,7 @@ def _solved(
         within_range(asked)
     layout = asked.layout
     try:
-        pair = solve_program(layout.program(lam), exact=False, near=float(near), simple=asked.simple())
+        pair = optimise(layout.program(lam), exact=False, near=float(near), simple=asked.simple())
     except Infeasible:
         raise refusal(asked) from None
     program = layout.whole_program(lam)

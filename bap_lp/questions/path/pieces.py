@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.arguments import checked
-from bap_lp.engines.compact.compact import normalised
-from bap_lp.engines.solve import Infeasible, solve_program
+from bap_lp.engines.solve import Infeasible, optimise
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Grid, Tabular, counted, fraction, kind, listed, risks_line
 from bap_lp.model.evaluation import joint_risks
@@ -231,7 +230,8 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
     gaps, exact = [0.0], arrays.lifted()
     for start, dual, vertex in free_vertices(exact):
         lam = float(start)
-        rho = normalised(floats(vertex.table), arrays)
+        rho = floats(vertex.table)
+        rho *= (arrays.p / rho.sum(axis=1))[:, None]
         risks = joint_risks(arrays, rho)
         line = SupportLine(rho, risks.bob, risks.eve, dual, None)
         before = found[-1][2] if found else None
@@ -272,7 +272,7 @@ def _conditioned_path(
     else:  # small floats: the path of the fractions that they are
         how = "parametric simplex in exact arithmetic" + ("" if exact else ", rounded")
         try:
-            last = solve_program(layout.program(EXACT.one, 0))
+            last = optimise(layout.program(EXACT.one, 0))
         except Infeasible:
             raise refusal(asked) from None
         drift, tolerance = last.dual, 0.0

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
-from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.rational import number
 from benchmarks.instances import KINDS, SIZES, best_time

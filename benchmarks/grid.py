@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bap_lp import Conditions, Problem, solve
 from bap_lp.clock import OutOfTime
-from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.highs import loaded_program
 from bap_lp.engines.linear.program import LinearProgram
 from benchmarks.instances import conditioned_program

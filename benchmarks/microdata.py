@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.highs import solve_lp
 from bap_lp.engines.linear.optimum import scaled
 from bap_lp.model.sums.arrays import Arrays

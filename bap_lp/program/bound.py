@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.reports import Reporter
-from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import product_sum, signal_losses
 from bap_lp.program.margins import least_margins
@@ -248,6 +248,15 @@ class Program(ReadOnly):
         seen, rows = tuple(o.rounded for o in self.observers), tuple(one.rounded for one in self.rows)
         return Program(floats(self.mass), floats(self.cost), seen, rows)
 
+    @cached_property
+    def free(self) -> Arrays | None:
+        """mass, cost and losses as p, B and E of a problem without conditions, if there is one observer and no row."""
+        o = self.observers[0] if len(self.observers) == 1 and not self.rows else None
+        if o is None or isinstance(o.losses, Sparse) or o.scores or not o.sees_all:
+            return None
+        groups = groups_of(np.diff([*o.starts.tolist(), o.columns]).tolist())
+        return Arrays(self.mass, self.cost, o.losses, groups)
+
     @property
     def silent(self) -> Program:
         """With cost and prices zero and no worst row: its bound is positive only if nothing is feasible."""
@@ -379,4 +388,6 @@ def compact(arrays: Arrays, lam: Any) -> Program:
     """The free program, one signal per decision of Bob: mass p, cost B, and the Eves side by side as one observer."""
     starts = np.array([g.start for g in arrays.groups])
     eve = Observer("eve", np.arange(arrays.B.shape[1]), arrays.E, starts, arrays.field.number(lam))
-    return Program(arrays.p, arrays.B, (eve,))
+    program = Program(arrays.p, arrays.B, (eve,))
+    vars(program)["free"] = arrays
+    return program

@@ -27,12 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.compact import compact_program
-from bap_lp.engines.compact.components import solve_compact
-from bap_lp.engines.compact.ties import compact_ties
+from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.optimum import Infeasible, Optimum, optimum
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.engines.solve import nearest_table
+from bap_lp.engines.ties import joint_ties
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, equals, fraction
@@ -44,6 +43,7 @@ from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Rows, compact
 from bap_lp.questions.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.questions.optimum.solution import channel_of, published
+from bap_lp.questions.optimum.solving import free_optimum
 from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
@@ -130,8 +130,8 @@ def _found(problem: Problem, lam: Any) -> tuple[Arrays, Array, Any, _OptimalFace
     if not (problem.exact and is_exact(price)):
         raise InputError("problem", repr(problem), "and lam must be exact to ask for uniqueness (see rationalised())")
     arrays, index = problem.arrays.merged()
-    best = solve_compact(arrays, price)
-    return arrays, index, best, _OptimalFace(arrays, price, best.rho, best.u)
+    best = free_optimum(arrays, price)
+    return arrays, index, best, _OptimalFace(arrays, price, best.rho, best.dual.replies["eve"])
 
 
 def _alone(rho: Array, index: Array, face: _OptimalFace) -> bool:
@@ -165,15 +165,19 @@ class _OptimalFace:
         return self.u > 0
 
     @cached_property
+    def form(self) -> LinearForm:
+        return LinearForm.of(compact(self.arrays, self.lam))
+
+    @property
     def lp(self) -> LinearProgram:
-        return compact_program(self.arrays, self.lam)
+        return self.form.lp
 
     def minimum(self, may: Array, cost: Array) -> Optimum:
         """min cost.z over the points of the face whose rho is zero outside `may`; z has the columns kept."""
         keep = np.append(may.ravel(), np.ones(self.lp.shape[1] - may.size, dtype=bool))
         equality = np.append(np.ones(len(may), dtype=bool), self.tight.ravel())
         program = self.lp.on_columns(keep, cost, equality)
-        return optimum(program, ties=[tie[keep] for tie in compact_ties(self.arrays)])
+        return optimum(program, ties=[tie.cost(self.form)[keep] for tie in joint_ties(self.rho.shape)])
 
     def is_point(self) -> bool:
         """Whether the face has only one point."""

@@ -27,8 +27,8 @@ from bap_lp.rational import EXACT, InputError, number, public, simplest, text
 from bap_sdc.records.optimum.risks import extremes_of, record_lam
 
 if TYPE_CHECKING:
-    from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.audit.audit import Audit
+    from bap_sdc.records.pricing.workers import Workers
     from bap_sdc.records.solution import StudySolution
     from bap_sdc.records.study import Study
 

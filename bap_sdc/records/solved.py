@@ -23,7 +23,7 @@ from bap_sdc.records.solution import StudySolution
 from bap_sdc.records.study import Study
 
 if TYPE_CHECKING:
-    from bap_lp.engines.compact.workers import Workers
+    from bap_sdc.records.pricing.workers import Workers
 
 
 def solve_study(

@@ -35,8 +35,8 @@ from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 if TYPE_CHECKING:
     from bap_lp import Conditions, Problem
-    from bap_lp.engines.compact.workers import Workers
     from bap_sdc.records.path import StudyPath
+    from bap_sdc.records.pricing.workers import Workers
     from bap_sdc.records.solution import StudySolution
 
 MOST_CELLS = 4_000_000  # record types times decisions of an ordinary Problem

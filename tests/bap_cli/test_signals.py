@@ -39,7 +39,7 @@ home.schema = deaf
 """
 WORKERS = """
 import bap_cli.commands.examples as home
-from bap_lp.engines.compact import workers
+from bap_sdc.records.pricing import workers
 class Hour:
     effort = 1.0
     def solve(self):
@@ -212,7 +212,7 @@ def test_a_date_that_is_none_is_one_line(
 
 def test_a_worker_that_is_still_busy_ends_with_the_first_failure() -> None:
     """It was waited for."""
-    from bap_lp.engines.compact.workers import answers
+    from bap_sdc.records.pricing.workers import answers
 
     begun = time.monotonic()
     with pytest.raises(ZeroDivisionError):

@@ -14,7 +14,7 @@ import pytest
 
 from bap_lp import Conditions, Problem, solve
 from bap_lp.clock import OutOfTime, time_limited
-from bap_lp.engines.compact.compact import compact_program
+from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.highs import PRIMAL, loaded_program, run
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays

@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 
 from bap_lp import Problem, solve, verify
 from bap_lp.engines.linear import highs
-from bap_lp.engines.linear.exact import optimise
+from bap_lp.engines.linear.exact_simplex import exact_optimum
 from bap_lp.engines.linear.factor import Factor, SingularBasis
-from bap_lp.engines.linear.looks import sharpened
+from bap_lp.engines.linear.iterative_refinement import refine_in_floats
 from bap_lp.engines.linear.optimum import Infeasible, optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.rational import EXACT, FLOAT
@@ -139,7 +139,7 @@ def test_a_program_that_cycles_under_the_textbook_rule_ends() -> None:
 
 def test_the_slack_of_an_equality_stays_zero_while_ties_are_broken() -> None:
     lp = program([0, 0, 0], [[1, 1, 1], [0, 1, -1]], [1, 0], equality=True)
-    found = optimise(lp, np.array([0, 4]), [EXACT.list([EXACT.zero, EXACT.zero, EXACT.number(-1)])])
+    found = exact_optimum(lp, np.array([0, 4]), [EXACT.list([EXACT.zero, EXACT.zero, EXACT.number(-1)])])
     assert found.z.tolist() == [0, fmpq(1, 2), fmpq(1, 2)]
 
 
@@ -179,7 +179,7 @@ def test_a_wrong_float_basis_is_repaired_exactly(problem: Problem, formulation: 
 def test_looks_in_floats_lead_from_any_basis_to_the_optimum(lp: LinearProgram) -> None:
     """From the slacks: the basis that is settled on has the exact optimum as its value, up to rounding."""
     rows, columns = lp.shape
-    look = sharpened(lp.rounded, np.arange(columns, columns + rows))
+    look = refine_in_floats(lp.rounded, np.arange(columns, columns + rows))
     assert look is not None
     best = optimum(lp)
     value = float(lp.cost.dot(best.z))
@@ -190,8 +190,8 @@ def test_looks_in_floats_lead_from_any_basis_to_the_optimum(lp: LinearProgram) -
 
 def test_looks_in_floats_refuse_dependent_columns() -> None:
     lp = program([1, 1], [[1, 2], [2, 4]], [1, 2])
-    assert sharpened(lp.rounded, np.array([0, 1])) is None
-    assert sharpened(lp.rounded, np.array([0])) is None
+    assert refine_in_floats(lp.rounded, np.array([0, 1])) is None
+    assert refine_in_floats(lp.rounded, np.array([0])) is None
 
 
 def test_looks_leave_the_vertex_that_the_ties_choose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,7 @@ a callback, which is installed only then.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +33,18 @@ class FloatVertex:
     before_ties: tuple[Array, Array]  # z and basis
 
 
+@dataclass(frozen=True)
+class Start:
+    """The variables of a feasible basis, and how many pivots the primal simplex method may take from there.
+
+    otherwise: finds another basis from which it goes on if those are not enough.
+    """
+
+    basic: Array | None
+    pivots: int | None = None
+    otherwise: Callable[[LinearProgram], Array | None] | None = None
+
+
 _ROUNDS = 60  # of rows that are added
 # privacy between all pairs of 1000 states, 20 decisions: 8 s from inside, 160 s by the dual simplex method; a chain of
 # 100 states, whose columns are sparse, 6 s against 5 s. The most room under a margin: 0.8 against 10 s at (300, 8, 8),
@@ -49,6 +59,7 @@ _TIED = 1e-7  # reduced costs below this, at the scale of `optimum.scaled`, coun
 # 10 at (100, 6, 6), 0.4 against 0.08 s, and more at (300, 8, 8), 14 against 0.6 s
 _PER_ROW = 4
 _LONG = 10_000  # entries from which a thread, which takes 0.2 ms to start, costs less than a fiftieth of the run
+_PERTURBATION = "primal_simplex_bound_perturbation_multiplier"
 _OPTIONS: dict[str, Any] = {
     "output_flag": False,
     "threads": 1,
@@ -66,24 +77,59 @@ class SolverError(RuntimeError):
 def solve_lp(
     lp: LinearProgram,
     ties: Sequence[Array] = (),
-    start: Array | None = None,
+    start: Start | None = None,
     lazy: Array | None = None,
 ) -> FloatVertex:
-    """Minimise by the dual simplex method; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
+    """Minimise; A z + s = rhs defines the slacks. Duals of <= rows come out <= 0.
 
-    A long run is given up for the interior point method, from whose vertex it goes on.
-
-    start: the variables of a feasible basis, from which the primal simplex method goes on instead.
+    Without a start, or where that is given up, by the dual simplex method, of which a long run is given up for the
+    interior point. lazy: rows that are left out until a solution violates them; most of them never are.
 
     Each cost in `ties` is then minimised over the face that is left: columns with a reduced cost are fixed at zero and
     rows with a dual made equalities. z and basis are those of the end, y is that of the program's own cost.
-    lazy: rows that are left out until a solution violates them; most of them never are.
     """
-    basis = start
-    if start is None:
-        basis = _from_inside(lp) if lazy is None else _by_rows(lp, lazy)
-    options: dict[str, Any] = {} if start is None else {"simplex_strategy": PRIMAL}
-    highs = loaded_program(lp, **options)
+    highs = None if start is None else _from_start(lp, start)
+    if highs is None:
+        highs = _cold(lp, lazy)
+    status = highs.getModelStatus()
+    z, y = np.array(highs.getSolution().col_value), np.array(highs.getSolution().row_dual)
+    if len(z) != lp.shape[1] or len(y) != lp.shape[0]:
+        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
+    optimal = status == highspy.HighsModelStatus.kOptimal
+    first_z, first = z, basic_flags(highs)
+    z, flags = _tied_vertex(highs, lp, ties, z, first) if optimal else (z, first)
+    slacks = np.arange(lp.shape[1], sum(lp.shape))
+    basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
+    return FloatVertex(z, y, basic, optimal, (first_z, plain))
+
+
+def _from_start(lp: LinearProgram, start: Start) -> highspy.Highs | None:
+    """The primal simplex method from one basis or the other; None if both are given up."""
+    highs = None if start.basic is None else _by_pivots(lp, start.basic, start.pivots)
+    if highs is None and start.otherwise is not None and (basic := start.otherwise(lp)) is not None:
+        highs = _by_pivots(lp, basic, None)
+    return highs
+
+
+def _by_pivots(lp: LinearProgram, start: Array, pivots: int | None) -> highspy.Highs | None:
+    """The primal simplex method from a basis; None if that takes more pivots.
+
+    A second perturbation of bounds is left out where pivots are counted: a tenth faster, but it may never end.
+    """
+    limits: dict[str, Any] = {} if pivots is None else {"simplex_iteration_limit": pivots, _PERTURBATION: 0.0}
+    highs = loaded_program(lp, simplex_strategy=PRIMAL, **limits)
+    set_basis(highs, _flags(start, sum(lp.shape)), regular=pivots is not None)
+    run(highs)
+    if pivots is not None:
+        highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
+        highs.setOptionValue(_PERTURBATION, 1.0)
+    return highs if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal or pivots is None else None
+
+
+def _cold(lp: LinearProgram, lazy: Array | None) -> highspy.Highs:
+    """The dual simplex method, from the vertex of the interior point method where a run is long."""
+    basis = _from_inside(lp) if lazy is None else _by_rows(lp, lazy)
+    highs = loaded_program(lp)
     if basis is not None:
         set_basis(highs, _flags(basis, sum(lp.shape)))
     elif len(lp.value) >= _LONG:
@@ -91,21 +137,19 @@ def solve_lp(
     run(highs)
     if highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
         highs.setOptionValue("simplex_iteration_limit", highspy.kHighsIInf)
-        with suppress(SolverError):  # or else it goes on from where it is
-            set_basis(highs, _flags(solve_interior(lp).basic, sum(lp.shape)))
+        if (inner := interior_basis(lp)) is not None:  # or else it goes on from where it is
+            set_basis(highs, _flags(inner, sum(lp.shape)))
         run(highs)
-    y, status = np.array(highs.getSolution().row_dual), highs.getModelStatus()
-    optimal = status == highspy.HighsModelStatus.kOptimal
-    flags = basic_flags(highs)
-    if len(highs.getSolution().col_value) != lp.shape[1] or len(y) != lp.shape[0]:
-        raise SolverError(f"HiGHS found no vertex of a program of shape {lp.shape}: {status}")
-    z = np.array(highs.getSolution().col_value)
-    first, first_z = flags, z
-    for cost in ties if optimal else ():
-        if not _fix_face(highs, lp, flags):
-            break
+    return highs
+
+
+def _tied_vertex(
+    highs: highspy.Highs, lp: LinearProgram, ties: Sequence[Array], z: Array, flags: Array
+) -> tuple[Array, Array]:
+    """The vertex that the ties choose on the optimal face, and its basis."""
+    for cost in ties:
         size = np.abs(cost).max(initial=0.0) or 1.0  # tolerances are absolute
-        if not np.isfinite(size):  # too large for floats: the first of several optima has to do
+        if not np.isfinite(size) or not _fix_face(highs, lp, flags):  # too large for floats: the first has to do
             break
         highs.changeColsCost(lp.shape[1], np.arange(lp.shape[1], dtype=np.int32), cost / size)
         highs.setOptionValue("simplex_strategy", PRIMAL)  # the vertex at hand is feasible
@@ -113,27 +157,7 @@ def solve_lp(
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal or not highs.getBasis().valid:
             break
         z, flags = np.array(highs.getSolution().col_value), basic_flags(highs)
-    slacks = np.arange(lp.shape[1], sum(lp.shape))
-    basic, plain = (np.flatnonzero(f) if len(f) else slacks for f in (flags, first))
-    return FloatVertex(z, y, basic, optimal, (first_z, plain))
-
-
-def few_pivots(lp: LinearProgram, start: Array, pivots: int) -> Array | None:
-    """The variables of an optimal basis; None if there are too many pivots on the way."""
-    # without a second perturbation: a tenth faster
-    highs = loaded_program(lp, again=True, simplex_strategy=PRIMAL, simplex_iteration_limit=pivots,
-                           primal_simplex_bound_perturbation_multiplier=0.0)  # fmt: skip
-    set_basis(highs, _flags(start, sum(lp.shape)), regular=True)
-    try:
-        run(highs)
-        if highs.getModelStatus() == highspy.HighsModelStatus.kIterationLimit:
-            return None
-        flags = basic_flags(highs)
-        if not len(flags):
-            raise SolverError(f"HiGHS found no basis of a program of shape {lp.shape}: {highs.getModelStatus()}")
-    finally:
-        highs.clear()
-    return np.flatnonzero(flags)
+    return z, flags
 
 
 def _from_inside(lp: LinearProgram) -> Array | None:
@@ -141,10 +165,7 @@ def _from_inside(lp: LinearProgram) -> Array | None:
     dense = np.count_nonzero(np.diff(lp.start) >= _DENSE)
     if (lp.shape[0] < _LARGE and len(lp.value) < _FULL) or not 0 < dense <= _FEW * lp.shape[1]:
         return None
-    try:
-        return solve_interior(lp).basic
-    except SolverError:
-        return None
+    return interior_basis(lp)
 
 
 def _by_rows(lp: LinearProgram, lazy: Array) -> Array | None:
@@ -191,6 +212,14 @@ def solve_interior(lp: LinearProgram) -> FloatVertex:
     return FloatVertex(z, y, basic, True, (z, basic))
 
 
+def interior_basis(lp: LinearProgram) -> Array | None:
+    """The basis that it finds; None if it finds none."""
+    try:
+        return solve_interior(lp).basic
+    except SolverError:
+        return None
+
+
 def run(highs: highspy.Highs, long: bool = False) -> None:
     """Run within the time that is left, or within a shorter limit of the solver's own; a signal ends it at once.
 
@@ -202,11 +231,7 @@ def run(highs: highspy.Highs, long: bool = False) -> None:
     if left < own:
         highs.setOptionValue("time_limit", highs.getRunTime() + left)
     if long or highs.getNumNz() >= _LONG:
-        try:
-            watched(highs.run, lambda: _stop(highs))
-        except BaseException:
-            _KEPT.highs = None  # its options and callbacks are changed
-            raise
+        watched(highs.run, lambda: _stop(highs))
     else:
         highs.run()
     if left < own and highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
@@ -220,14 +245,12 @@ def _stop(highs: highspy.Highs) -> None:
         asked.subscribe(lambda event: event.interrupt())
 
 
-def loaded_program(
-    lp: LinearProgram, binary: Array | None = None, again: bool = False, **options: object
-) -> highspy.Highs:
-    """HiGHS with the program in it; binary: which columns must be zero or one; again: as `loaded` has it."""
+def loaded_program(lp: LinearProgram, binary: Array | None = None, **options: object) -> highspy.Highs:
+    """HiGHS with the program in it; binary: which columns must be zero or one."""
     inf = highspy.kHighsInf
     most = np.full(len(lp.cost), inf) if binary is None else np.where(binary, 1.0, inf)
     columns, rows = (lp.cost, np.where(lp.free, -inf, 0.0), most), (np.where(lp.equality, lp.rhs, -inf), lp.rhs)
-    return loaded(columns, rows, (lp.start, lp.index, lp.value), binary, again, **options)
+    return loaded(columns, rows, (lp.start, lp.index, lp.value), binary, **options)
 
 
 def loaded(
@@ -235,17 +258,16 @@ def loaded(
     rows: tuple[Array, Array],
     matrix: tuple[Array, Array, Array],
     integer: Array | None = None,
-    again: bool = False,
     **options: object,
 ) -> highspy.Highs:
     """HiGHS with a program in it: cost, least and largest value of the columns, the same of the rows, A by columns.
 
-    integer: which columns must be whole numbers. again: in the solver that this thread keeps, which must be idle.
+    integer: which columns must be whole numbers.
 
     The arrays are handed over as they are: twice as fast as filling a HighsLp. HiGHS refuses numbers that are too large
     for it: then it stays empty, and has no optimum and no basis.
     """
-    highs, (start, index, value) = _solver(again, **options), matrix
+    highs, (start, index, value) = _solver(**options), matrix
     n, m = len(columns[0]), len(rows[0])
     by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
     kinds = np.zeros(n, dtype=np.int32) if integer is None else integer.astype(np.int32)
@@ -304,16 +326,9 @@ def _fix_face(highs: highspy.Highs, lp: LinearProgram, flags: Array) -> bool:
     return True
 
 
-_KEPT = threading.local()  # a solver per thread: making one takes as long as ten pivots
-
-
-def _solver(again: bool = False, **changes: object) -> highspy.Highs:
+def _solver(**changes: object) -> highspy.Highs:
     """HiGHS, quiet and on one thread, with the options this project wants unless they are changed."""
-    highs = getattr(_KEPT, "highs", None) if again else highspy.Highs()
-    if highs is None:
-        highs = _KEPT.highs = highspy.Highs()
-    elif again:
-        highs.clear()  # program, basis and options
+    highs = highspy.Highs()
     for option, setting in {**_OPTIONS, **changes}.items():
         if highs.setOptionValue(option, setting) != highspy.HighsStatus.kOk:
             raise SolverError(f"HiGHS refused the option {option} = {setting}")

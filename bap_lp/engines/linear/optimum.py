@@ -24,14 +24,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from bap_lp.engines.linear.exact import Infeasible, LongWalk, Optimum, at_vertex, optimise
-from bap_lp.engines.linear.highs import SolverError, solve_lp
-from bap_lp.engines.linear.looks import looked
+from bap_lp.engines.linear.exact_simplex import Infeasible, LongWalk, Optimum, at_vertex, exact_optimum
+from bap_lp.engines.linear.highs import SolverError, Start, solve_lp
+from bap_lp.engines.linear.iterative_refinement import refine
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.display import counted
 from bap_lp.rational import EXACT, Array, InputError, floats
 
-_MANY_ROWS = 400  # rows from which looks in extended precision are faster than exact repairs
+_MANY_ROWS = 400  # rows from which refinement in extended precision is faster than exact repairs
 
 __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
@@ -46,18 +46,18 @@ def optimum(
     *,
     ties: Sequence[Array] = (),
     limit: int | None = None,
-    start: Array | None = None,
+    start: Start | None = None,
     lazy: Array | None = None,
 ) -> Optimum:
     """The optimum of a program, exact if its numbers are.
 
     ties: further costs, minimised in turn over the optimal face. limit: on the exact steps (LongWalk beyond it). start:
-    the variables of a feasible basis, if one is at hand. lazy: rows that few solutions violate. Where the float solver
+    where the float solver begins. lazy: rows that few solutions violate. Where the float solver
     has doubts, a program of floats is finished in exact arithmetic and rounded. Raises Infeasible if there is no
     feasible point.
     """
     if lp.shape[0] >= _MANY_ROWS and lp.field.exact:
-        large = _by_looks(lp, ties, start, limit, lazy)
+        large = _by_refinement(lp, ties, start, limit, lazy)
         if large is not None:
             return large
     small, columns, rows = scaled(lp.rounded)
@@ -71,10 +71,10 @@ def optimum(
     # badly scaled data may look tied to floats where they are not: then the basis before the ties is the better guess
     otherwise = plain if len(ties) else None
     if lp.field.exact:
-        return _by_simplex(optimise(lp, basic, ties, limit, otherwise))
+        return _by_simplex(exact_optimum(lp, basic, ties, limit, otherwise))
     if sure:
         return Optimum(vertex.z * columns, vertex.y * rows, basic, 0, "HiGHS simplex", False)
-    found = optimise(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
+    found = exact_optimum(lp.lifted(), basic, [EXACT.array(cost) for cost in ties], limit, otherwise)
     try:
         z, y = floats(found.z), floats(found.y)
     except OverflowError:
@@ -83,45 +83,45 @@ def optimum(
     return replace(found, z=z, y=y, how="HiGHS simplex, finished in exact arithmetic")
 
 
-def _by_looks(
-    lp: LinearProgram, ties: Sequence[Array], start: Array | None, limit: int | None, lazy: Array | None
+def _by_refinement(
+    lp: LinearProgram, ties: Sequence[Array], start: Start | None, limit: int | None, lazy: Array | None
 ) -> Optimum | None:
-    """A large exact program: its own cost and then each tie on the face that is left, by looks; one proof at the end.
+    """A large exact program: its own cost and then each tie on the face that is left, refined; one proof at the end.
 
     The face is read off to 120 bits. A column that is taken for tied by mistake would show in the proof.
     """
-    face, number, basic, total = lp, np.arange(sum(lp.shape)), start, 0
+    face, number, total = lp, np.arange(sum(lp.shape)), 0
     last: Array | None = None
     for k, cost in enumerate([lp.cost, *ties]):
         m, n = face.shape
         face = replace(face, cost=cost[number[:n]])
         small, _, _ = scaled(face.rounded)
         try:
-            vertex = solve_lp(small, (), basic, None if k else lazy)
+            vertex = solve_lp(small, (), start, None if k else lazy)
         except SolverError:
             break
-        look = looked(face, vertex.basic)
-        if look is None or not look.optimal:
+        better = refine(face, vertex.basic)
+        if better is None or not better.optimal:
             break
-        last, total = number[look.basic], total + look.number
-        open_ = np.append(look.reduced == 0, ~face.equality & (look.y == 0))
-        own = ~face.outside(look.basic)
+        last, total = number[better.basic], total + better.number
+        open_ = np.append(better.reduced == 0, ~face.equality & (better.y == 0))
+        own = ~face.outside(better.basic)
         if not (open_ & ~own).any() or k == len(ties):
             break
         keep = open_[:n] | own[:n]
-        face = face.on_columns(keep, equality=face.equality | (look.y != 0))
+        face = face.on_columns(keep, equality=face.equality | (better.y != 0))
         place = np.cumsum(np.append(keep, np.ones(m, dtype=bool))) - 1
-        number, basic = np.append(number[:n][keep], number[n:]), place[look.basic]
+        number, start = np.append(number[:n][keep], number[n:]), Start(place[better.basic])
     if last is None:
         return None
-    found = optimise(lp, last, (), limit)
+    found = exact_optimum(lp, last, (), limit)
     if found.repairs and len(ties):  # slacks that must stay zero may have been basic: the vertex was right
         found = at_vertex(lp, found, last) or found
-    return _by_simplex(found, f", {counted(total, 'closer look')}" if total else "")
+    return _by_simplex(found, f", {counted(total, 'refinement')}" if total else "")
 
 
-def _by_simplex(found: Optimum, looks: str = "") -> Optimum:
-    return replace(found, how=f"HiGHS simplex{looks}, {found.how}")
+def _by_simplex(found: Optimum, refined: str = "") -> Optimum:
+    return replace(found, how=f"HiGHS simplex{refined}, {found.how}")
 
 
 @_QUIET

@@ -41,7 +41,6 @@ _BLOCK = 1 << 16
 _HUGE = 2**256  # common denominators from which integers are too long for floats
 _FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
 _EXACT = 53  # bits of integers that floats hold
-_NARROW = 1e6  # least loss of a row over the largest spread; floats keep ten more digits than that
 _MANY = 20_000  # float states from which they are sorted only if a sample shows that this pays
 
 
@@ -125,24 +124,6 @@ class Arrays(ReadOnly, Displayed):
             whole = self.integers
             vars(out)["integers"] = None if whole is None else (whole[0], whole[1][first], whole[2][first])
         return out, index
-
-    @property
-    def narrow(self) -> bool:
-        """Whether losses differ within a row by so little of their size that floats lose the difference."""
-        tables = self.rounded.tables
-        least = [table.min(axis=1) for table in tables]
-        spread = [float((table - low[:, None]).max()) for table, low in zip(tables, least, strict=True)]
-        return any(float(low.max()) > _NARROW * wide for low, wide in zip(least, spread, strict=True))
-
-    def lowered(self, lam: Any) -> tuple[Arrays, Any]:
-        """The arrays with the least loss of every row subtracted, and what that takes off every R_A.
-
-        A constant c(x) in B(x,.) adds sum_x p(x) c(x) to R_B of every mechanism, and one in E_g(x,.) the same to R_E;
-        u sums to lam over each group, so the bound changes by as much. What is left has no risk in the full release.
-        """
-        E = self.E - self.least_replies(self.E)[:, self.group_of]
-        bob, eve = self.extremes()[0]
-        return replace(self, B=self.B - self.B.min(axis=1)[:, None], E=E), bob - lam * eve
 
     def size(self, lam: Any) -> float:
         """The scale on which a float gap is judged: the largest loss that enters R_A."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.ties import weights
-from bap_lp.engines.solve import Tie, solve_program
+from bap_lp.engines.solve import optimise
+from bap_lp.engines.ties import Tie, weights
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.notions.conditions import Conditions
@@ -94,7 +94,7 @@ class AskedProblem:
         """The least bob_weight R_B - lam R_E with randomness and all signals; raises Infeasible."""
         program = self.layout.program(lam, bob_weight)
         ties, near = self.ties(bob_weight), self.near(lam, bob_weight)
-        return solve_program(program, ties, exact=self.exact, near=near, simple=self.simple())
+        return optimise(program, ties, exact=self.exact, near=near, simple=self.simple())
 
     def on_floats(self, q: Array) -> Array:
         """A channel on merged states that floats hold and that meets the conditions, near this one; or this one."""

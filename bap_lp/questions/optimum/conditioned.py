@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress
-from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.optimum import LongWalk, optimum
 from bap_lp.engines.solve import Infeasible
@@ -50,7 +49,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, numbers_of
 from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within_range
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.solution import Solution, mechanism_on, obedient, own_risks
-from bap_lp.questions.optimum.solving import solve
+from bap_lp.questions.optimum.solving import free_optimum, solve
 from bap_lp.rational import EXACT, Array, stated, tree_sum
 from bap_lp.rational import stated as as_stated
 
@@ -74,7 +73,7 @@ def _free(problem: Problem, lam: Any) -> Any:
     if problem.misaligned:
         return as_stated(AskedProblem.of(problem, Conditions(), problem.exact).relaxed(lam).value, problem.exact)
     price = lam if problem.exact else float(lam)
-    return as_stated(solve_compact(problem.arrays.merged()[0], price).bound, problem.exact)
+    return as_stated(free_optimum(problem.arrays.merged()[0], price).bound, problem.exact)
 
 
 def best_channel(

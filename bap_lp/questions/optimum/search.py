@@ -22,7 +22,7 @@ import numpy as np
 from bap_lp.clock import SolveProgress, check, remaining
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError, loaded_program, run
-from bap_lp.engines.solve import Infeasible, solve_program, unfeasible
+from bap_lp.engines.solve import Infeasible, optimise, unfeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
@@ -155,10 +155,10 @@ class _Search:
         program = self.program
         try:
             near = float(self.near)
-            found = solve_program(program, self.ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
+            found = optimise(program, self.ties, exact=self.asked.exact, near=near, allowed=allowed, hasty=True)
             rough = found.value - found.bound > self.near or program.broken(found.rho) is not None
             if rough and (found.rho.max(axis=1) == 1).all():  # it is not split again
-                found = solve_program(program, exact=False, near=near, allowed=allowed)
+                found = optimise(program, exact=False, near=near, allowed=allowed)
             return _Part(allowed, found)
         except Infeasible:
             dual = unfeasible(self.layout.program(EXACT.zero, 0), allowed)

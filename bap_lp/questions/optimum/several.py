@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.ties import weights as fixed_weights
-from bap_lp.engines.solve import Infeasible, Tie, solve_program, unfeasible
+from bap_lp.engines.solve import Infeasible, optimise, unfeasible
+from bap_lp.engines.ties import Tie
+from bap_lp.engines.ties import weights as fixed_weights
 from bap_lp.model.display import Displayed, equals
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -81,7 +82,7 @@ class ReadProblems:
         ties = [Tie(None, eves), Tie(mass[:, None] * fixed_weights(program.cost.size, EXACT).reshape(program.shape))]
         even = [np.full(program.shape, 1 / program.shape[1])] if self.asked else []
         try:
-            return solve_program(program, ties, exact=self.exact, near=_SMALL_GAP * spread, simple=even)
+            return optimise(program, ties, exact=self.exact, near=_SMALL_GAP * spread, simple=even)
         except Infeasible:
             raise _refusal(self, audiences, tiers) from None
 

@@ -16,9 +16,9 @@ from typing import Any, overload
 import numpy as np
 
 from bap_lp.clock import SolveProgress, time_limited
-from bap_lp.engines.compact.components import solve_compact
-from bap_lp.engines.compact.tiny import JointOptimum
+from bap_lp.engines.solve import optimise
 from bap_lp.engines.state_blocks import BlockSolution, solve_blocks
+from bap_lp.engines.ties import joint_ties
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
 from bap_lp.model.labels import joints
@@ -28,12 +28,12 @@ from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.notions.conditions import Conditions
-from bap_lp.program.bound import Dual
-from bap_lp.program.finish import on_simplex
+from bap_lp.program.bound import compact
+from bap_lp.program.finish import Pair, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
-from bap_lp.rational import EXACT, Array, InputError, is_exact, public
+from bap_lp.rational import EXACT, TOLERANCE, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
 _LOG = logging.getLogger(__name__)
@@ -47,7 +47,6 @@ def solve(
     formulation: str = ...,
     progress: SolveProgress | None = ...,
     conditions: Any = ...,
-    workers: int | None = ...,
     client: Any = ...,
     time_limit: float | None = ...,
     priors: Any = ...,
@@ -72,7 +71,6 @@ def solve(
     formulation: str = "compact",
     progress: SolveProgress | None = None,
     conditions: Any = None,
-    workers: int | None = None,
     client: Any = None,
     time_limit: float | None = None,
     priors: Any = None,
@@ -92,8 +90,7 @@ def solve(
         progress: called with (iteration, bound, value) while large problems are solved. An exception that it raises
             ends the computation and reaches the caller: that is how a service cancels.
         conditions: what the mechanism must satisfy: `Conditions`, or a table of their names.
-        workers: how many processes solve the components of a problem that splits; None: this process.
-        client: a Dask client that solves them instead. Blocks of arrays are sent to its workers once, and again if a
+        client: a Dask client, for a problem in blocks. Blocks of arrays are sent to its workers once, and again if a
             worker is lost; functions are called on the workers; futures of either are used as they are.
         time_limit: seconds after which the computation ends, looked at between its steps. A float solution is then the
             best certified pair so far: its gap says how far it may be from the optimum, and `method` says that it was
@@ -120,7 +117,7 @@ def solve(
     """
     start = time.perf_counter()
     if not isinstance(problem, Problem):
-        if exact or formulation != "compact" or conditions is not None or workers is not None or priors is not None:
+        if exact or formulation != "compact" or conditions is not None or priors is not None:
             raise InputError("problem", None, "in blocks takes lam, progress, client and time_limit alone")
         return solve_blocks(problem, lam, progress, client, time_limit)
     with time_limited(time_limit):
@@ -148,7 +145,7 @@ def solve(
 
             found = solve_conditioned(problem, price, exact, given, progress)
         else:
-            found = _solve_free(problem, price, exact, formulation, progress, workers, client)
+            found = _solve_free(problem, price, exact, formulation, progress)
     if _LOG.isEnabledFor(logging.INFO):
         _LOG.info(
             "%s: R_A %.9g, gap %.2g, %s, %.3f s",
@@ -163,8 +160,6 @@ def _solve_free(
     exact: bool | None,
     formulation: str,
     progress: SolveProgress | None,
-    workers: int | None,
-    client: Any,
 ) -> Solution:
     """The optimum over all mechanisms, of agents who share Alice's prior and count."""
     able = problem.exact and is_exact(price)
@@ -175,13 +170,19 @@ def _solve_free(
     if not exact:
         problem, price = problem.as_float(), float(price)
     arrays, index = problem.arrays.merged()
-    best = solve_compact(arrays, price, progress, workers, client)
+    best = free_optimum(arrays, price, progress)
     if formulation == "paper":
         return _paper(problem, price, arrays, index, best)
     return free_solution(problem, price, arrays, index, best)
 
 
-def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+def free_optimum(arrays: Arrays, price: Any, progress: SolveProgress | None = None) -> Pair:
+    """The optimum of merged states over all mechanisms, exact if the numbers are; of several the most private one."""
+    program, near = compact(arrays, price), 0.1 * TOLERANCE * float(arrays.spread(price))
+    return optimise(program, joint_ties(arrays.B.shape), exact=arrays.exact, near=near, progress=progress)
+
+
+def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, best: Pair) -> Solution:
     """The solution of an optimal joint table on merged states."""
     q = channel_of(arrays, best.rho)
     mechanism, channel = published(problem, arrays, index, q, problem.bob_decisions)
@@ -196,14 +197,14 @@ def free_solution(problem: Problem, price: Any, arrays: Arrays, index: Array, be
 
 
 def _concluded(
-    problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: JointOptimum
+    problem: Problem, price: Any, mechanism: Mechanism, channel: Array, best: Pair
 ) -> tuple[Solution, float]:
     """The solution with its certificate: value and bound in rationals, from the channel and the replies.
 
     And the gap between them, which may be less than floats near the value can state.
     """
     exact, at = problem.exact, public(price)
-    dual = Dual({"eve": best.u}, {}) if exact else settled(problem, price, best.u)
+    dual = best.dual if exact else settled(problem, price, best.dual.replies["eve"])
     if exact:
         bob, eve = problem.arrays.risks(joint_of(problem, mechanism)[0])
         value, bound = bob - price * eve, best.bound
@@ -213,10 +214,12 @@ def _concluded(
     risks = Risks.summed(bob, eve, 1) if exact else Risks.summed(float(bob), float(eve), 1)
     risks = risks if exact else own_risks(problem, mechanism, risks)
     certificate = Certificate((at,), stated, gap, channel, dual, exact, prior=problem.p)
-    return Solution(problem, at, stated, mechanism, risks, least, gap, best.how, certificate), nearest(value - bound)
+    return Solution(
+        problem, at, stated, mechanism, risks, least, gap, f"compact program, {best.how}", certificate
+    ), nearest(value - bound)
 
 
-def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: JointOptimum) -> Solution:
+def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: Pair) -> Solution:
     """The optimum of the paper's own program; pooled by Bob's decision it is one of the compact program."""
     from bap_lp.questions.optimum.conditioned import solve_paper
 
@@ -225,7 +228,8 @@ def _paper(problem: Problem, price: Any, arrays: Arrays, index: Array, best: Joi
     names = tuple(joints([problem.bob_decisions, replies], " / "))
     mechanism, finer = published(problem, arrays, index, channel_of(arrays, joint), names)
     pooled = class_sums(finer.T, np.repeat(np.arange(arrays.B.shape[1]), len(replies)), arrays.B.shape[1]).T
-    found, _ = _concluded(problem, price, mechanism, pooled, replace(best, how=method))
+    found, _ = _concluded(problem, price, mechanism, pooled, best)
+    found = replace(found, method=method)
     exactly = problem.exactly.arrays
     rho = exactly.p[:, None] * EXACT.array(finer)
     told = exactly.told_risk(rho, np.repeat(np.arange(arrays.B.shape[1]), len(replies)))

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check
-from bap_lp.engines.compact.compact import compact_program, start_basis
-from bap_lp.engines.compact.ties import compact_ties
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.exact import filtered, leaving, reduced_cost
+from bap_lp.engines.linear.exact_simplex import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.start import release_basis
+from bap_lp.engines.ties import joint_ties
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.program.bound import Dual
+from bap_lp.program.bound import Dual, compact
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.path.envelope import Stretch, SupportLine
 from bap_lp.rational import EXACT, Array, floats
@@ -42,12 +42,13 @@ _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 def free_walk(arrays: Arrays) -> Walk:
     """Along the pieces of the compact program; tables are joint."""
     N, b, e = arrays.shape
-    private, generic = compact_ties(arrays)
-    bob = np.append(arrays.B.ravel(), EXACT.zeros(len(private) - N * b))
-    lp = replace(compact_program(arrays, 0), cost=bob)
+    program = compact(arrays, 0)
+    form = LinearForm.of(program)
+    lp, bob = form.lp, form.lp.cost
+    private, generic = (tie.cost(form) for tie in joint_ties((N, b)))
     own = np.array([row.argmin() for row in arrays.B])
     unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
-    basic = start_basis(arrays, own) if unique_best else optimum(lp, ties=(private, generic)).basic
+    basic = release_basis(program, form, own) if unique_best else optimum(lp, ties=(private, generic)).basic
 
     def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
         return SupportLine(z[: N * b].reshape(N, b), bob, eve, Dual({"eve": -y[N:].reshape(b, e)}, {}), None)

@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.compact import normalised
-from bap_lp.engines.compact.components import solve_compact
 from bap_lp.engines.solve import Infeasible
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, fraction, kind, risks_line
@@ -35,7 +33,7 @@ from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range
-from bap_lp.questions.optimum.solving import free_solution
+from bap_lp.questions.optimum.solving import free_optimum, free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import conditioned_walk, free_walk
 from bap_lp.questions.path.piece import ConditionedPiece, Piece
@@ -195,7 +193,7 @@ def lambda_path(
         first = first_members(index)
 
         def at(lam: float) -> SupportLine:
-            best = free_solution(problem, lam, arrays, index, solve_compact(arrays, lam))
+            best = free_solution(problem, lam, arrays, index, free_optimum(arrays, lam))
             assert best.certificate.channel is not None
             rho, dual = arrays.p[:, None] * floats(best.certificate.channel)[first], best.certificate.dual
             risks = joint_risks(arrays, rho)
@@ -228,7 +226,8 @@ def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretc
     gaps, exact = [0.0], arrays.lifted()
     for start, dual, vertex in free_walk(exact).pieces():
         lam = float(start)
-        rho = normalised(floats(vertex.table), arrays)
+        rho = floats(vertex.table)
+        rho *= (arrays.p / rho.sum(axis=1))[:, None]
         risks = joint_risks(arrays, rho)
         line = SupportLine(rho, risks.bob, risks.eve, dual, None)
         before = found[-1][2] if found else None

@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.exact import Infeasible
+from bap_lp.engines.linear.exact_simplex import Infeasible
 from bap_lp.engines.linear.highs import loaded_program, run
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder

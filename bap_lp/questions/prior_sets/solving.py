@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress, check
-from bap_lp.engines.linear.exact import Infeasible
+from bap_lp.engines.linear.exact_simplex import Infeasible
 from bap_lp.engines.linear.highs import SolverError
-from bap_lp.engines.solve import inner_channel, nearest_table, solve_program
+from bap_lp.engines.solve import inner_channel, nearest_table, optimise
 from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
@@ -132,7 +132,7 @@ class _Task:
         point = None
         if any(len(rows) for rows in self.base.rows):
             try:
-                point = floats(solve_program(self.base, exact=False, near=1.0).rho)
+                point = floats(optimise(self.base, exact=False, near=1.0).rho)
             except Infeasible:
                 raise refusal(AskedProblem.of(self.problem, self.conditions, self.exact)) from None
         if self.credal.listed is not None:
@@ -166,7 +166,7 @@ class _Task:
         used = list(range(min(len(vertices), _FIRST)))
         while True:
             program = listed_program(self.base, self.arrays, self.lam, vertices[used])
-            pair = solve_program(program, exact=self.exact, near=float(near))
+            pair = optimise(program, exact=self.exact, near=float(near))
             values = [value_under(self.arrays, self.lam, p, pair.rho) for p in vertices]
             worse = [k for k, value in enumerate(values) if k not in used and value > pair.value + near]
             if not worse:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bap_lp import Conditions
 from bap_lp.clock import check
-from bap_lp.engines.solve import Infeasible, solve_program
+from bap_lp.engines.solve import Infeasible, optimise
 from bap_lp.program.bound import Rows
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.rational import EXACT, InputError
@@ -134,7 +134,7 @@ class _CellSearch:
         assert task.kept is not None
         allowed = np.broadcast_to(np.isin(signals, task.kept), program.shape)
         full = replace(program, rows=(*program.rows, *rows))
-        q = solve_program(full, exact=task.exact, near=float(task.near()), allowed=allowed).rho
+        q = optimise(full, exact=task.exact, near=float(task.near()), allowed=allowed).rho
         out = []
         for k, part in enumerate(task.parts):
             x, s = np.nonzero(q[part.states] != 0)

@@ -22,7 +22,8 @@ import numpy as np
 
 from bap_lp import Conditions, ConflictError, Problem, solve
 from bap_lp.clock import check
-from bap_lp.engines.solve import Infeasible, solve_program
+from bap_lp.engines.solve import Infeasible
+from bap_lp.engines.solve import optimise as optimal_pair
 from bap_lp.model.display import counted
 from bap_lp.notions.base import LOOSE
 from bap_lp.program.bound import Dual, Program, Rows
@@ -331,7 +332,7 @@ class StudyTask:
             for limit, side in zip(limits, sides, strict=True)
         ]
         try:
-            found = solve_program(Program(EXACT.full(shape[0], 1), cost, (), tuple(rows)), allowed=allowed)
+            found = optimal_pair(Program(EXACT.full(shape[0], 1), cost, (), tuple(rows)), allowed=allowed)
         except Infeasible:
             raise Excluded("conditions", None, "cannot be met together") from None
         weights = {name: w[0] for name, w in found.dual.weights.items()}

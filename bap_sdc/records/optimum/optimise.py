@@ -16,9 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.compact.ties import weight_at
-from bap_lp.engines.compact.workers import Workers
-from bap_lp.engines.compact.workers import answers as solved_parts
+from bap_lp.engines.ties import weight_at
 from bap_lp.program.finish import on_grid
 from bap_lp.rational import (
     EXACT,
@@ -39,6 +37,8 @@ from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import bound_of, spread_of
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, TabledReplies, conclude_records
 from bap_sdc.records.optimum.risks import record_lam, summed
+from bap_sdc.records.pricing.workers import Workers
+from bap_sdc.records.pricing.workers import answers as solved_parts
 
 RecordProgress = Callable[[int, int], None]  # record types solved, of how many
 _HOW = "components with priced decisions"
@@ -215,8 +215,8 @@ class PricedTask:
         return float(len(self.p)) ** 2 * 100
 
     def solve(self) -> PartAnswer:
-        from bap_lp.engines.compact.master import PricedProgram
-        from bap_lp.engines.compact.priced import solve_priced
+        from bap_sdc.records.pricing.master import PricedProgram
+        from bap_sdc.records.pricing.priced import solve_priced
 
         levels = tuple(table.shape[1] for table in self.losses)
         relative = [table - table.min(axis=1)[:, None] for table in self.losses]

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import check, remaining, time_limited
-from bap_lp.engines.compact.workers import Workers
-from bap_lp.engines.compact.workers import answers as solved_parts
 from bap_lp.program.bound import Dual
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.rational import EXACT, Array
@@ -25,6 +23,8 @@ from bap_sdc.records.optimum.optimise import merged_records, plan
 from bap_sdc.records.optimum.parts import parts_of
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 from bap_sdc.records.optimum.risks import column_risks, eve_risk, extremes_of, summed
+from bap_sdc.records.pricing.workers import Workers
+from bap_sdc.records.pricing.workers import answers as solved_parts
 
 PathProgress = Callable[[int, int], None]  # record types done, of how many
 _NOTHING = Dual({}, {})

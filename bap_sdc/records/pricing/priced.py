@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from flint import fmpq
 
-from bap_lp.engines.compact.master import PricedMaster, PricedProgram, first_columns, smallest
-from bap_lp.engines.compact.replies import ReplyPricing
-from bap_lp.engines.compact.ties import tie_costs
-from bap_lp.engines.linear.highs import SolverError, solve_interior, solve_lp
+from bap_lp.engines.linear.highs import SolverError, Start, solve_interior, solve_lp
 from bap_lp.engines.linear.optimum import optimum, scaled
+from bap_lp.engines.ties import weight_at
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
+from bap_sdc.records.pricing.master import PricedMaster, PricedProgram, first_columns, smallest
+from bap_sdc.records.pricing.placed_replies import ReplyPricing
 
 _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats
@@ -82,8 +82,7 @@ def _solved(program: PricedProgram) -> PricedOptimum:
     _in_floats(master, pricing, size)
     for _ in range(_ROUNDS):
         lp = master.program_on(program.field)
-        start = master.start(lp)
-        found = optimum(lp, ties=_ties(master), start=start)
+        found = optimum(lp, ties=_ties(master), start=Start(master.start(lp)))
         master.remember(found.basic, lp)
         v, u = found.y[: master.n], master.replies(found.y)
         R = pricing.place(master, floats(u), floats(v))
@@ -105,7 +104,7 @@ def _in_floats(master: PricedMaster, pricing: ReplyPricing, size: float) -> None
         lp, _, rows = scaled(master.program_on(field_of(master.program.table)))
         try:
             fresh = many and lp.shape[0] > _LARGE
-            vertex = solve_interior(lp) if fresh else solve_lp(lp, start=master.start(lp))
+            vertex = solve_interior(lp) if fresh else solve_lp(lp, start=Start(master.start(lp)))
         except SolverError:
             return
         master.remember(vertex.basic, lp)
@@ -132,9 +131,10 @@ def _late(master: PricedMaster, R: Array, slack: float) -> Array:
 
 def _ties(master: PricedMaster) -> list[Array]:
     x, i = master.entries
-    columns = np.arange(len(x) + len(master.pairs))
-    places = master.program.places[x] + i
-    return tie_costs(columns[: len(x)], columns[len(x) :], len(columns), master.program.field, places)
+    field, places = master.program.field, master.program.places[x] + i
+    private = field.zeros(len(x) + len(master.pairs))
+    private[len(x) :] = -field.one
+    return [private, np.append(weight_at(places, field), field.zeros(len(master.pairs)))]
 
 
 def _lifted_replies(master: PricedMaster, pricing: ReplyPricing, u: Array) -> Array:

@@ -1,8 +1,8 @@
-"""From the float solver's basis to one that is right to 160 bits: `looks` at the program on a finer scale.
+"""From the float solver's basis to one that is right to 160 bits, by solving the program again on a finer scale.
 
 Where an optimum has probabilities of 2^-50 next to ones of order one (geometric mechanisms on long chains), the float
-solver cannot tell a right basis from a wrong one. A look solves the basis in extended precision, scales what is still
-violated to order one and lets the float solver go on from there.
+solver cannot tell a right basis from a wrong one. A refinement solves the basis in extended precision, scales what is
+still violated to order one and lets the float solver go on from there.
 
 At a basis with exact values x and duals y, substitute z = x + z'/P and let the cost be the exact reduced costs times D:
     min  D (c - A'y).z' - D y.s'   s.t.  A z' + s' = 0,  z' >= -P x,  s' >= -P s  (s' = -P s in equality rows).
@@ -11,8 +11,8 @@ of 1e-12, which the float solver cannot see at scale one, are of order one here.
 and is cut off: costs stay large, bounds out of reach vanish. Only the basis is wanted, and it is checked exactly
 afterwards (Gleixner, Steffy and Wolter, 2016, refine solutions in the same way).
 
-Where floats are asked for, looks in floats come first (`sharpened`): with residuals in long doubles x and y are right
-to rounding, in a fraction of the time, which is enough unless very small probabilities matter.
+Where floats are asked for, `refine_in_floats` comes first: with residuals in long doubles x and y are right to
+rounding, in a fraction of the time, which is enough unless very small probabilities matter.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from bap_lp.engines.linear.highs import basic_flags, loaded, run, set_basis
 from bap_lp.engines.linear.program import LinearProgram, basis_places
 from bap_lp.rational import Array
 
-_LOOKS = 12
-_FLOAT_LOOKS = 3
+_MOST = 12
+_IN_FLOATS = 3
 _LARGE = 1e5  # what is cut off
 _ROUNDING = 1e-14  # what is noise in floats
 
 
-class Look:
+class RefinedBasis:
     """A basis with its values and duals, in floats that are right to the last bit, and how much is violated.
 
     All of them are those of the program at one size (`ExtendedProgram.sized`).
     """
 
     def __init__(self, program: ExtendedProgram, basic: Array, number: int = 0) -> None:
-        self.program, self.number = program, number  # of looks before this one
+        self.program, self.number = program, number  # of refinements before this one
         lp, n = program.lp, program.lp.shape[1]
         basis = ExtendedBasis(program, basic)
         x, bits = basis.values()
@@ -68,7 +68,7 @@ class Look:
         return self.program.restored(z, self.y)
 
 
-class FloatLook:
+class FloatBasis:
     """The same in floats, with one step of refinement: right to rounding where nothing is very small.
 
     The solver stops when violations are below its tolerances. A right basis has none but rounding.
@@ -127,11 +127,11 @@ def _clean(numerators: Array, bits: int) -> Array:
     return np.where(np.abs(numerators) < least, 0, numerators)
 
 
-_L = TypeVar("_L", Look, FloatLook)
+_L = TypeVar("_L", RefinedBasis, FloatBasis)
 
 
-def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
-    """The basis after some looks; None if extended precision cannot follow.
+def refine(lp: LinearProgram, basic: Array, enough: float = 0.0) -> RefinedBasis | None:
+    """The basis after some refinements; None if extended precision cannot follow.
 
     enough: violations, relative to the largest cost, with which a float answer is content.
     """
@@ -140,47 +140,49 @@ def looked(lp: LinearProgram, basic: Array, enough: float = 0.0) -> Look | None:
     try:
         program = ExtendedProgram(lp)
         enough *= float(np.abs(program.sized.cost).max(initial=0.0))
-        return _settled(program.sized, lambda own, number: Look(program, own, number), basic, enough, _LOOKS)
+        return _settled(program.sized, lambda own, number: RefinedBasis(program, own, number), basic, enough, _MOST)
     except (Unsolved, OverflowError):
         return None
 
 
-def sharpened(lp: LinearProgram, basic: Array) -> FloatLook | None:
-    """The basis of a program at ordinary size after some looks in floats; None if they cannot follow."""
+def refine_in_floats(lp: LinearProgram, basic: Array) -> FloatBasis | None:
+    """The basis of a program at ordinary size after some refinements in floats; None if they cannot follow."""
     if len(basic) != lp.shape[0]:
         return None
     try:
-        return _settled(lp, lambda own, number: FloatLook(lp, own, number), basic, 0.0, _FLOAT_LOOKS)
+        return _settled(lp, lambda own, number: FloatBasis(lp, own, number), basic, 0.0, _IN_FLOATS)
     except Unsolved:
         return None
 
 
-def _settled(sized: LinearProgram, look_at: Callable[[Array, int], _L], basic: Array, enough: float, most: int) -> _L:
-    """The look at which no more than enough is violated, or the last one."""
+def _settled(sized: LinearProgram, at: Callable[[Array, int], _L], basic: Array, enough: float, most: int) -> _L:
+    """The one at which no more than enough is violated, or the last one."""
     level = math.inf
     for number in range(most):
         check()
-        look = look_at(basic, number)
-        if look.primal <= enough and look.dual <= enough:
+        found = at(basic, number)
+        if found.primal <= enough and found.dual <= enough:
             break
-        if look.dual:
+        if found.dual:
             # until the basis is feasible, costs keep the scale at which they last differed
-            level = min(1 / look.dual, level) if look.primal else 1 / look.dual
-        zoom = (1 / look.primal if look.primal else 1.0, level if level < math.inf else 1.0)
-        better = _magnified_basis(sized, look, zoom)
+            level = min(1 / found.dual, level) if found.primal else 1 / found.dual
+        zoom = (1 / found.primal if found.primal else 1.0, level if level < math.inf else 1.0)
+        better = _magnified_basis(sized, found, zoom)
         if better is None or len(better) != sized.shape[0]:
             break
         basic = better
-    return look
+    return found
 
 
-def _magnified_basis(rounded: LinearProgram, look: Look | FloatLook, zoom: tuple[float, float]) -> Array | None:
+def _magnified_basis(
+    rounded: LinearProgram, found: RefinedBasis | FloatBasis, zoom: tuple[float, float]
+) -> Array | None:
     """The basis that is optimal at the scales P and D; None if the float solver finds none."""
     m, n = rounded.shape
     P, D = zoom
-    at, is_basic = np.zeros(n + m), ~rounded.outside(look.basic)
-    at[look.basic] = look.values
-    cost = np.concatenate([look.reduced, -look.y]) * D
+    at, is_basic = np.zeros(n + m), ~rounded.outside(found.basic)
+    at[found.basic] = found.values
+    cost = np.concatenate([found.reduced, -found.y]) * D
     cost[is_basic] = 0.0
     lower = -P * at
     far = P * at > _LARGE
@@ -197,6 +199,9 @@ def _magnified_basis(rounded: LinearProgram, look: Look | FloatLook, zoom: tuple
     )
     set_basis(highs, np.append(is_basic, np.zeros(m, dtype=bool)))
     run(highs)
+    if not highs.getBasis().valid:  # it may lose its way on a bad basis
+        highs.clearSolver()
+        run(highs)
     flags = basic_flags(highs)
     if not len(flags):
         return None

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bap_lp.engines.compact.master import PricedMaster, PricedProgram
 from bap_lp.rational import Array, floats
+from bap_sdc.records.pricing.master import PricedMaster, PricedProgram
 
 
 class ReplyPricing:

@@ -4,9 +4,9 @@ With A z + s = rhs a basis fixes z_B = B^-1 rhs and y = B^-T c_B. It is optimal 
 cost c_j - y.A_j is non-negative (zero for free columns, -y_r for the slack of a <= row). Reduced costs are settled by
 a float filter: computed from correctly rounded data, fl(c_j - y.A_j) is off by at most gamma_k (|c_j| + |y|.|A_j|) with
 gamma_k = k u / (1 - k u), u = 2^-53 and k = (number of terms) + 4; what lies inside that band is computed exactly.
-A basis that fails is first refined (module `looks`), then carried to an optimal one by exact primal pivots: phase one
-minimises the sum of infeasibilities, phase two the cost; Bland's rule takes over after a run of degenerate pivots, so
-the walk ends. Further costs then choose among several optimal vertices.
+A basis that fails is first refined (module `iterative_refinement`), then carried to an optimal one by exact primal
+pivots: phase one minimises the sum of infeasibilities, phase two the cost; Bland's rule takes over after a run of
+degenerate pivots, so the walk ends. Further costs then choose among several optimal vertices.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from flint import fmpq
 
 from bap_lp.clock import check
 from bap_lp.engines.linear.factor import Factor, SingularBasis
-from bap_lp.engines.linear.looks import looked
+from bap_lp.engines.linear.iterative_refinement import refine
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.rational import EXACT, Array, floats
 
-FEW_ROWS = 30  # rows below which pivots are cheaper than a look
+FEW_ROWS = 30  # rows below which pivots are cheaper than a refinement
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule
 
 
@@ -52,7 +52,7 @@ class LongWalk(ArithmeticError):
     """The optimum was not reached within the steps allowed."""
 
 
-def optimise(
+def exact_optimum(
     lp: LinearProgram,
     basic: Array,
     ties: Sequence[Array] = (),
@@ -63,7 +63,7 @@ def optimise(
     """The exact optimum of an exact program, from any guess of a basis; `ties` are further costs, minimised in turn.
 
     otherwise: a second guess, to start from if the first is not optimal. refined: whether the guesses are as good as
-    looks can make them.
+    refinement can make them.
     Without a `limit` on the steps the walk always ends, but on a very degenerate program it may be long.
     Raises Infeasible, and LongWalk at the limit.
     """
@@ -86,8 +86,8 @@ def optimise(
         if limit is not None and repairs >= limit:
             raise LongWalk(f"no optimum after {limit} exact steps on a program of shape {lp.shape}")
         if not refined:
-            look = looked(lp, basic)
-            basic, refined = basic if look is None else look.basic, True
+            better = refine(lp, basic)
+            basic, refined = basic if better is None else better.basic, True
             repairs += 1
             continue
         variable, direction = entering

@@ -28,20 +28,21 @@ from bap_lp.engines.linear.core import LONG, Core, SingularCore
 from bap_lp.engines.linear.memory import require_precision
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import weighted_sums
+from bap_lp.program.bound import Program
 from bap_lp.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)
-class CompactBasis:
-    """Which variables of the compact program are basic: rho (N, b), t (b, G), slacks of the Eve rows (b, e)."""
+class _Basis:
+    """Which variables are basic: rho (N, b), t (b, G), slacks of the observer's rows (b, e)."""
 
     rho: Array
     t: Array
     slack: Array
 
     @classmethod
-    def of(cls, basic: Array, arrays: Arrays) -> CompactBasis:
-        """From variable numbers of the compact program: columns, then slacks of the marginal and of the Eve rows."""
+    def of(cls, basic: Array, arrays: Arrays) -> _Basis:
+        """From variable numbers: columns, then slacks of the marginal and of the observer's rows."""
         (N, b, e), G = arrays.shape, len(arrays.groups)
         flags = np.zeros(N * b + b * G + N + b * e, dtype=bool)
         flags[basic] = True
@@ -77,11 +78,14 @@ class _Layout:
         return self.key[self.state]
 
 
-def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[Array] = ()) -> StructuredVertex | None:
-    """The vertex of the basis if that is optimal, exactly; None if not, or if its structure differs.
+def exact_vertex(program: Program, basic: Array, ties: Sequence[Array] = ()) -> StructuredVertex | None:
+    """The vertex of a basis if that is optimal, exactly; None if not, or if its structure differs.
 
-    ties: further costs of all columns of the program, as `ties.float_ties` makes them.
+    ties: further costs of all columns of the program, in floats that hold them.
     """
+    arrays, lam = program.free, program.observers[0].price
+    assert arrays is not None
+    basis = _Basis.of(basic, arrays)
     layout = _layout(basis, arrays)
     if layout is None:
         return None
@@ -103,7 +107,7 @@ def exact_vertex(arrays: Arrays, lam: fmpq, basis: CompactBasis, ties: Sequence[
     return StructuredVertex(rho, u, risks[0] - lam * risks[1], chosen)
 
 
-def _risks(core: _Core, basis: CompactBasis, sums: Array, rho: Array, splits: Array) -> tuple[fmpq, fmpq] | None:
+def _risks(core: _Core, basis: _Basis, sums: Array, rho: Array, splits: Array) -> tuple[fmpq, fmpq] | None:
     """What Bob loses if he does as he is told, and sum t; None if a slack is negative."""
     arrays, layout = core.arrays, core.layout
     table = core.first_rows(sums, splits)
@@ -114,7 +118,7 @@ def _risks(core: _Core, basis: CompactBasis, sums: Array, rho: Array, splits: Ar
     return keys + weighted_sums(splits, moved[:, None])[0], table.sum()
 
 
-def _layout(basis: CompactBasis, arrays: Arrays) -> _Layout | None:
+def _layout(basis: _Basis, arrays: Arrays) -> _Layout | None:
     if not basis.t.all() or not basis.rho.any(axis=1).all():
         return None
     key = basis.rho.argmax(axis=1)
@@ -241,7 +245,7 @@ class _Core:
         return u
 
 
-def _slacks_hold(arrays: Arrays, basis: CompactBasis, layout: _Layout, rho: Array, table: Array) -> bool:
+def _slacks_hold(arrays: Arrays, basis: _Basis, layout: _Layout, rho: Array, table: Array) -> bool:
     """t[i,g] <= sum_x E(x,j) rho[x,i] in the rows whose slack is basic."""
     small = arrays.rounded
     joint = small.p[:, None] * (np.arange(rho.shape[1]) == layout.key[:, None])
@@ -283,7 +287,7 @@ def _gains(losses: Array, arrays: Arrays, u: Array, key: Array, x: Array, i: Arr
 
 
 def _ties_settled(
-    core: _Core, basis: CompactBasis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], eve_risk: fmpq
+    core: _Core, basis: _Basis, u: Array, tied: tuple[Array, Array], ties: Sequence[Array], eve_risk: fmpq
 ) -> bool:
     """Whether no column or slack that may enter without loss lowers a further cost.
 

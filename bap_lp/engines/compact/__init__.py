@@ -1,1 +1,0 @@
-"""The free program, one signal per decision of Bob: its structure, its components, its ties."""

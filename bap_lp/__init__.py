@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bap_lp import plots as plots
     from bap_lp import releases as releases
+    from bap_lp.conditions.given import Conditions as Conditions
     from bap_lp.files.bundles import load_bundle as load_bundle
     from bap_lp.files.bundles import save_bundle as save_bundle
     from bap_lp.files.certificates import load_certificate as load_certificate
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from bap_lp.model.mechanism import Mechanism as Mechanism
     from bap_lp.model.problem import Problem as Problem
     from bap_lp.model.risks import Risks as Risks
-    from bap_lp.notions.conditions import Conditions as Conditions
     from bap_lp.program.prior_set import PriorSet as PriorSet
     from bap_lp.proof.certificate import Certificate as Certificate
     from bap_lp.proof.certificate import ConflictError as ConflictError
@@ -69,7 +69,7 @@ _MODULES = {
     "model.mechanism": "Mechanism",
     "model.problem": "Problem",
     "model.risks": "Risks",
-    "notions.conditions": "Conditions",
+    "conditions.given": "Conditions",
     "program.prior_set": "PriorSet",
     "proof.certificate": "Certificate ConflictError Verdict",
     "proof.checking": "verify",

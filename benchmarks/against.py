@@ -29,7 +29,7 @@ QUESTIONS = {  # how often each is asked
     "robust": 10, "robust conditions": 4, "tiers": 8, "tiers conditions": 4, "priors": 14, "path": 12, "sdc": 6,
     "unique": 6, "slopes": 4, "large": 4, "floats": 10,
 }  # fmt: skip
-NOTIONS = (
+ASKED = (
     *("min_eve_risk", "max_bob_risk", "exp_epsilon", "neighbours", "metric", "delta", "posterior_caps"),
     *("posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of", "margin"),
 )
@@ -99,7 +99,7 @@ class Draw(random.Random):
 
     def conditions(self, N: int, eves: list[Case]) -> Case:
         out: Case = {}
-        for name in self.sample(NOTIONS, self.choice([1, 1, 1, 2, 2, 3])):
+        for name in self.sample(ASKED, self.choice([1, 1, 1, 2, 2, 3])):
             factor = str(1 + F(self.randint(0, 12), 4))
             match name:
                 case "min_eve_risk" | "max_bob_risk":

@@ -1,4 +1,4 @@
-"""Plain HiGHS against ours, in floats: shapes, kinds of losses and notions, so that a cliff is seen.
+"""Plain HiGHS against ours, in floats: shapes, kinds of losses and conditions, so that a cliff is seen.
 
 A number is the time of HiGHS as it comes (presolve, then simplex) on the program, over ours, in the same run and in
 seconds of the processor. Ours includes laying out the program, the choice among several optima and the certified gap;
@@ -33,7 +33,7 @@ SHAPES = [
     (52, 52, 2), (30, 30, 30), (60, 20, 60), (60, 60, 20), (100, 50, 5), (100, 100, 2), (100, 100, 10),
     (60, 60, 60), (40, 100, 4), (20, 100, 20), (40, 80, 80), (10_000, 5, 5), (10_000, 10, 10), (100_000, 2, 2),
 ]  # fmt: skip
-NOTIONS: dict[str, Callable[[int], dict[str, Any]]] = {
+ASKED: dict[str, Callable[[int], dict[str, Any]]] = {
     "all pairs": lambda N: {"exp_epsilon": 2},
     "chain": lambda N: {"exp_epsilon": 2, "neighbours": [(x, x + 1) for x in range(N - 1)]},
     "posterior cap": lambda N: {"posterior_caps": [{"event": list(range(0, N, 3)), "at_most": 0.6}]},
@@ -91,18 +91,18 @@ def ratio(problem: Problem, conditions: Conditions) -> str:
 
 
 def main() -> None:
-    """Print the grid of the free problem, and that of the notions."""
+    """Print the grid of the free problem, and that of the conditions."""
     console = Console(width=140)
     ours(losses("floats", 300, 10, 10), Conditions())  # imports
     table = Table("(N, b, e)", *LOSSES, box=None, title="free: HiGHS / ours (ours)")
     for shape in SHAPES:
         table.add_row(str(shape), *(ratio(losses(kind, *shape), Conditions()) for kind in LOSSES))
     console.print(table)
-    table = Table("notion", "(N, b, e)", *LOSSES, box=None, title="under conditions: HiGHS / ours (ours)")
-    for notion, given in NOTIONS.items():
+    table = Table("condition", "(N, b, e)", *LOSSES, box=None, title="under conditions: HiGHS / ours (ours)")
+    for condition, given in ASKED.items():
         for shape in CONDITIONED:
             asked = Conditions(**given(shape[0]))
-            table.add_row(notion, str(shape), *(ratio(losses(kind, *shape), asked) for kind in LOSSES))
+            table.add_row(condition, str(shape), *(ratio(losses(kind, *shape), asked) for kind in LOSSES))
     console.print(table)
 
 

@@ -1,6 +1,6 @@
-"""One problem of a given size under one notion, solved and verified: run as a program, so that a crash is seen.
+"""One problem of a given size under one condition, solved and verified: run as a program, so that a crash is seen.
 
-python tests/sized.py '{"shape": [100, 20, 10], "notion": "exp_epsilon", "exact": true, "losses": "integers"}'
+python tests/sized.py '{"shape": [100, 20, 10], "condition": "exp_epsilon", "exact": true, "losses": "integers"}'
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ TABLE: dict[str, Callable[[Problem], dict[str, Any]]] = {
     "max_bob_risk": lambda given: {"max_bob_risk": _limits(given)[1]},
     "margin": lambda given: {"margin": "1/1000"},
 }
-NOTIONS = tuple(TABLE)
+ASKED = tuple(TABLE)
 
 
 def main(case: dict[str, Any]) -> str:
     given = problem(*case["shape"], case.get("losses", "integers"), case.get("seed", 0))
-    asked = Conditions(**TABLE[case["notion"]](given))
+    asked = Conditions(**TABLE[case["condition"]](given))
     exact = case["exact"] and asked.exact
     best = solve(given, case.get("lam", "1/10"), exact, conditions=asked, time_limit=case.get("time_limit"))
     if "stopped" in best.method:

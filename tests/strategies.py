@@ -140,22 +140,22 @@ def any_problem(draw: st.DrawFn, states: int = 4, tuples: int = 30, own: bool | 
     return Problem([F(w, sum(weights)) for w in weights], bobs=groups[0], eves=groups[1])
 
 
-NOTIONS = ("delta", "posterior_caps", "posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of")
+ASKED = ("delta", "posterior_caps", "posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of")
 LIMITS = (
     "min_eve_risk",
     "max_bob_risk",
     "exp_epsilon",
     "neighbours",
     "metric",
-    *NOTIONS,
+    *ASKED,
     "margin",
     "deterministic",
 )
 
 
 @st.composite
-def notion(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
-    """A demand of this kind, often at the edge of what is possible. The null release meets the NOTIONS if all agents
+def condition(draw: st.DrawFn, problem: Problem, kind: str) -> dict[str, Any]:
+    """A demand of this kind, often at the edge of what is possible. The null release meets the ASKED if all agents
     share Alice's prior and count."""
     N = len(problem.p)
     if kind in ("min_eve_risk", "max_bob_risk"):
@@ -207,7 +207,7 @@ def demands(draw: st.DrawFn, problem: Problem, kinds: Iterable[str]) -> Conditio
     """Conditions of all these kinds together."""
     wanted: dict[str, Any] = {}
     for kind in sorted(kinds):
-        wanted |= draw(notion(problem, kind))
+        wanted |= draw(condition(problem, kind))
     if "neighbours" in wanted:
         wanted.pop("metric", None)
     return Conditions(**wanted)

@@ -27,7 +27,7 @@ PACKAGES = {
     "bap_cli": {"bap_lp", "gaussian", "discretise", "bap_sdc"},
 }
 BASE = {"limits", "rational", "logarithms", "arguments", "clock", "model"}
-SOLVERS = BASE | {"program", "notions", "engines", "proof"}
+SOLVERS = BASE | {"program", "conditions", "engines", "proof"}
 PARTS = {
     "limits": set(),
     "verify_standalone": set(),
@@ -37,12 +37,12 @@ PARTS = {
     "clock": {"rational"},
     "model": {"limits", "rational", "logarithms", "arguments"},
     "program": BASE,
-    "notions": BASE | {"program"},
+    "conditions": BASE | {"program"},
     "engines": BASE | {"program"},
-    "proof": BASE | {"program", "notions"},
+    "proof": BASE | {"program", "conditions"},
     "questions": SOLVERS,
     "releases": SOLVERS | {"questions"},
-    "files": BASE | {"program", "notions", "proof"},
+    "files": BASE | {"program", "conditions", "proof"},
     "plots": SOLVERS | {"questions", "releases"},
 }
 OURS = ("gaussian", "discretise")

@@ -11,12 +11,12 @@ from bap_cli.app import Condition, File, Floats, Json
 from bap_cli.progress import Progress
 from bap_cli.show import heading
 from bap_cli.terminal import console, say, say_lines, show_rows
+from bap_lp.conditions.given import Conditions
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import equals
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, lambda_path

@@ -16,6 +16,7 @@ from typing import Any
 from bap_cli.report.conditions import conditions_for_people
 from bap_cli.report.sign import asked_uniqueness, signing
 from bap_cli.report.tables import pair, proof_tables, release_lines, slider
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.agents import Agent, values_of
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.display import both, clean, counted, fraction
@@ -25,7 +26,6 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem, own_beliefs
 from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.frontier import edge_points

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.agents import Agent, shares_of, values_of
 from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.conditions import Conditions
 from bap_lp.questions.path.pieces import Path
 from bap_lp.rational import EXACT, Array, text
 from bap_lp.releases import RATIOS, Comparison, Parameter, meets, truncated_geometric

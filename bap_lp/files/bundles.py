@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.table import LIBRARY
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
@@ -39,8 +41,6 @@ from bap_lp.model.display import Displayed
 from bap_lp.model.labels import weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.table import LIBRARY
 from bap_lp.program.several import tier_views
 from bap_lp.proof.binding import other_demands, other_priors, other_several
 from bap_lp.proof.certificate import Certificate, Verdict

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.files.binary import is_binary, packed, unpacked
 from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, items, length
@@ -27,7 +28,6 @@ from bap_lp.model.agents import Agent
 from bap_lp.model.labels import ROUNDED, Numbers
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.prior_set import PRIOR_KEYS, PriorSet
 from bap_lp.rational import Array, InputError, number, public, text
 

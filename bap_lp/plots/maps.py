@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Polygon
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.conditions import Conditions
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.channels import channel_heatmap, signal_cards

@@ -1,6 +1,6 @@
 """From a problem, its conditions and lam to the program, and back: signals, merged states, multipliers on all states.
 
-States that no condition distinguishes are merged (`Notion.merges`), those of probability zero are left out where the
+States that no condition distinguishes are merged (`Condition.merges`), those of probability zero are left out where the
 null row will do. A swap of two states with equal loss rows that maps the conditions to themselves maps feasible
 mechanisms to feasible ones of the same value, and averaging the two raises R_E and keeps every linear condition: so
 some optimum treats them alike. The multipliers of the merged program are those of the whole one.
@@ -151,7 +151,7 @@ class Lowering:
 def lowered(
     arrays: Arrays, signals: Signals, demands: Sequence[Any], lam: Any, bob_weight: int = 1, scores: Scores = ()
 ) -> Program:
-    """The program under demands, which are those of `notions.base`."""
+    """The program under demands, which are those of `conditions.base`."""
     out = Lowering(arrays, signals, lam, bob_weight, scores)
     for demand in demands:
         demand.lower(out)

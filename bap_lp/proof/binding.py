@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.lowering import signals_of
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, tier_names, tiers_of

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.limits import limit, raising
 from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, NoProof, compact
 from bap_lp.program.finish import priced
 from bap_lp.proof.large_sums import value_and_bound

@@ -23,7 +23,7 @@ from bap_lp.proof.statement import Statement
 from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
 
 if TYPE_CHECKING:
-    from bap_lp.notions.conditions import Conditions
+    from bap_lp.conditions.given import Conditions
     from bap_lp.proof.certificate import Certificate
 
 

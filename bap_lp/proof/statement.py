@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bap_lp.conditions.given import Conditions, demands_of_each
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions, demands_of_each
 from bap_lp.program.bound import Dual, NoProof, Program, compact
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.program.several import (
@@ -137,7 +137,7 @@ def statement_of(problems: Sequence[Problem], certificate: Certificate) -> State
 
 def listing(problem: Problem, certificate: Certificate) -> Problem:
     """The problem with the lists of reports of a certificate; raises NoProof if they prove nothing."""
-    from bap_lp.notions.max_information import information_reporters
+    from bap_lp.conditions.max_information import information_reporters
 
     reporters = [*problem.reporters.values(), *information_reporters(certificate.conditions, problem)]
     if len(certificate.reports) != len(reporters):

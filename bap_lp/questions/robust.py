@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import demands_of_each
 from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, closed
 from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import demands_of_each
 from bap_lp.model.display import both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.model.sums.merging import class_sums, merge_index
-from bap_lp.notions.conditions import demands_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
 from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of

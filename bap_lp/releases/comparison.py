@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
@@ -24,7 +25,6 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.lowering import SentSignals, Signals
 from bap_lp.questions.optimum.solution import Solution

@@ -29,7 +29,7 @@ from bap_lp.verify_standalone import Refused
 from bap_lp.verify_standalone import check as standalone
 
 PRIOR = ["1/2", "1/4", "1/4"]
-NOTIONS: list[dict[str, Any]] = [
+ASKED: list[dict[str, Any]] = [
     {"exp_epsilon": 2},
     {"exp_epsilon": "3/2", "neighbours": [[0, 1]]},
     {"exp_epsilon": 2, "metric": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]},
@@ -53,7 +53,7 @@ def problems(seed: int, count: int, prior: Any = PRIOR) -> list[Problem]:
     return [Problem(prior, table(2), table(2)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("asked", NOTIONS, ids=lambda asked: "-".join(asked))
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: "-".join(asked))
 @pytest.mark.parametrize("exact", [None, False])
 def test_one_problem_among_several_has_its_own_optimum(asked: dict[str, Any], exact: bool | None) -> None:
     [one] = problems(3, 1)
@@ -63,7 +63,7 @@ def test_one_problem_among_several_has_its_own_optimum(asked: dict[str, Any], ex
         assert verify([one], found.certificate).optimal
 
 
-@pytest.mark.parametrize("asked", NOTIONS, ids=lambda asked: "-".join(asked))
+@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: "-".join(asked))
 @pytest.mark.parametrize("question", [tiers, robust])
 def test_conditions_are_kept_and_proved_by_both_checkers(asked: dict[str, Any], question: Any, tmp_path: Path) -> None:
     first, second = problems(5, 2)

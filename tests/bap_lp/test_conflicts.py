@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import NOTIONS, few_lams, few_states, notion
+from strategies import ASKED, condition, few_lams, few_states
 from tampering import alter
 
 from bap_cli.main import main
@@ -121,13 +121,13 @@ def test_the_conflict_is_explained_in_floats_too() -> None:
 
 @pytest.mark.slow
 @settings(max_examples=15)
-@given(few_states(3, eves=1), few_lams, st.sets(st.sampled_from(NOTIONS), min_size=1, max_size=2), st.data())
+@given(few_states(3, eves=1), few_lams, st.sets(st.sampled_from(ASKED), min_size=1, max_size=2), st.data())
 def test_a_conflict_is_minimal(problem: Problem, lam: F, kinds: set[str], data: st.DataObject) -> None:
     low, high = evaluate(problem, full(problem)), evaluate(problem, null(problem))
     share = data.draw(st.sampled_from([F(0), F(1, 4)]))
     wanted: dict[str, Any] = {"max_bob_risk": low.bob + (high.bob - low.bob) * share}
     for kind in sorted(kinds):
-        wanted |= data.draw(notion(problem, kind))
+        wanted |= data.draw(condition(problem, kind))
     error = refused(problem, lam, wanted)
     if error is None:
         return

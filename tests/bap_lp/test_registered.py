@@ -32,15 +32,15 @@ from bap_lp import (
     verify,
     verify_standalone,
 )
-from bap_lp.notions import table
-from bap_lp.notions.base import Notion, limit
+from bap_lp.conditions import table
+from bap_lp.conditions.base import Condition, limit
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 
 
-class Often(Notion):
+class Often(Condition):
     name = "often"
     numbers: ClassVar[dict[str, int]] = {"often": 0}
 

@@ -1,4 +1,4 @@
-"""Every notion from 60 to 1000 states, floats and exact, each in a process of its own: a crash is a failure."""
+"""Every condition from 60 to 1000 states, floats and exact, each in a process of its own: a crash is a failure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sized import NOTIONS
+from sized import ASKED
 
 SIZED = Path(__file__).parents[1] / "sized.py"
 SHAPES = [(60, 30, 3), (150, 8, 6), (80, 12, 10), (300, 3, 4)]
@@ -17,14 +17,14 @@ LOSSES = ("integers", "0-1", "absolute")
 
 
 def _cases() -> list[dict[str, Any]]:
-    """Each notion once, sizes and kinds of numbers in turn; and shapes that once ended the process or took minutes."""
+    """Each condition once, sizes and kinds of numbers in turn; and shapes that once took minutes."""
     found: list[dict[str, Any]] = []
-    for k, notion in enumerate(NOTIONS):
-        shape = (60, 4, 3) if notion == "margin" else SHAPES[k % len(SHAPES)]
-        found.append({"shape": shape, "notion": notion, "losses": LOSSES[k % 3], "exact": k % 2 == 0})
-    found += [{"shape": (100, 20, 10), "notion": "exp_epsilon", "exact": exact} for exact in (True, False)]
-    found += [{"shape": (1000, 20, 5), "notion": "free", "exact": exact} for exact in (True, False)]
-    found += [{"shape": (40, 40, 40), "notion": "free", "exact": exact} for exact in (True, False)]
+    for k, condition in enumerate(ASKED):
+        shape = (60, 4, 3) if condition == "margin" else SHAPES[k % len(SHAPES)]
+        found.append({"shape": shape, "condition": condition, "losses": LOSSES[k % 3], "exact": k % 2 == 0})
+    found += [{"shape": (100, 20, 10), "condition": "exp_epsilon", "exact": exact} for exact in (True, False)]
+    found += [{"shape": (1000, 20, 5), "condition": "free", "exact": exact} for exact in (True, False)]
+    found += [{"shape": (40, 40, 40), "condition": "free", "exact": exact} for exact in (True, False)]
     return found
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import optimise
 from bap_lp.engines.ties import Tie, weights
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
 from bap_lp.program.lowering import LoweredProblem

@@ -27,6 +27,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.obedience import Margin, Obedience
+from bap_lp.conditions.table import TABLE
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.optimum import LongWalk, optimum
 from bap_lp.engines.solve import Infeasible
@@ -36,9 +39,6 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.obedience import Margin, Obedience
-from bap_lp.notions.table import TABLE
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair
 from bap_lp.program.lowering import lowered, signals_of

@@ -22,15 +22,15 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from bap_lp.clock import OutOfTime
+from bap_lp.conditions.base import Condition, Part
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import plain
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.solve import Infeasible, unfeasible
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Notion, Part
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import plain
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.proof.cases import Case
@@ -107,7 +107,7 @@ def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
             if best is not None and best.conflict:
                 return _with(best, best.conflict, asked)
     conflict = least_conflict(
-        _parts(layout), lambda some: not any_channel(laid(layout, [p.notion for p in some]).program(EXACT.zero, 0))
+        _parts(layout), lambda some: not any_channel(laid(layout, [p.condition for p in some]).program(EXACT.zero, 0))
     )
     return _with(_explained(layout, conflict, decimals), tuple(part.label for part in conflict), asked)
 
@@ -156,15 +156,15 @@ def _explained(layout: LoweredProblem, conflict: list[Part], decimals: bool) -> 
     return ConflictError(label, value, rule)
 
 
-def laid(layout: LoweredProblem, demands: list[Notion]) -> LoweredProblem:
-    """The layout with these demands; those of one notion become one."""
+def laid(layout: LoweredProblem, demands: list[Condition]) -> LoweredProblem:
+    """The layout with these demands; those of one condition become one."""
     kept = (demand.kept() for demand in layout.demands)
     return layout.demanding(together([demand for demand in kept if demand is not None], demands))
 
 
-def together(kept: Sequence[Notion], demands: Sequence[Notion]) -> tuple[Notion, ...]:
-    """Demands with further ones; those of one notion become one."""
-    by_name: dict[str, Notion] = {demand.name: demand for demand in kept}
+def together(kept: Sequence[Condition], demands: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Demands with further ones; those of one condition become one."""
+    by_name: dict[str, Condition] = {demand.name: demand for demand in kept}
     for demand in demands:
         by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
     return tuple(by_name.values())
@@ -199,10 +199,10 @@ def margin_of(problem: Problem, null: bool) -> Any:
 def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
     """Why no deterministic mechanism meets the conditions; the cases prove it."""
     layout = asked.layout
-    conflict: list[tuple[str, Notion]] = []
+    conflict: list[tuple[str, Condition]] = []
     for demand in layout.demands:
         if demand.convex:
-            conflict += [(part.label, part.notion) for part in demand.parts()]
+            conflict += [(part.label, part.condition) for part in demand.parts()]
         else:
             conflict.append((demand.name, demand))
     conflict = least_conflict(
@@ -218,7 +218,7 @@ def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tupl
     return error
 
 
-def _possible(asked: AskedProblem, demands: list[Notion], lam: Any, bob_weight: int) -> bool:
+def _possible(asked: AskedProblem, demands: list[Condition], lam: Any, bob_weight: int) -> bool:
     fewer = asked.demanding(laid(asked.layout, demands))
     try:
         relaxed = fewer.relaxed(lam, bob_weight)

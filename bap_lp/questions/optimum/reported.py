@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.max_information import information_reporters
 from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
 from bap_lp.engines.solve import Infeasible, nearest_table, slack_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.max_information import information_reporters
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import feasible, priced
 from bap_lp.program.lowering import LoweredProblem

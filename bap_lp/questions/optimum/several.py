@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.base import Part
+from bap_lp.conditions.given import Conditions, conditions_of_each
 from bap_lp.engines.solve import Infeasible, optimise, unfeasible
 from bap_lp.engines.ties import Tie
 from bap_lp.engines.ties import weights as fixed_weights
 from bap_lp.model.display import Displayed, equals
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
-from bap_lp.notions.base import Part
-from bap_lp.notions.conditions import Conditions, conditions_of_each
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair, priced
 from bap_lp.program.several import Audience, scenario_program, tier_program
@@ -95,7 +95,7 @@ def _refusal(read: ReadProblems, audiences: Sequence[Audience], tiers: bool) -> 
         return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
 
     def keeping(parts: list[tuple[int, Part]]) -> list[Audience]:
-        own = [[part.notion for n, part in parts if n == k] for k in range(len(audiences))]
+        own = [[part.condition for n, part in parts if n == k] for k in range(len(audiences))]
         return [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
 
     each = enumerate(audiences)

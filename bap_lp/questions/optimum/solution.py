@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.calibration import extremes
 from bap_lp.model.display import (
     LISTED,
@@ -30,7 +31,6 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate

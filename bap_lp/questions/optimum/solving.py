@@ -16,6 +16,7 @@ from typing import Any, overload
 import numpy as np
 
 from bap_lp.clock import SolveProgress, time_limited
+from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import optimise
 from bap_lp.engines.state_blocks import BlockSolution, solve_blocks
 from bap_lp.engines.ties import joint_ties
@@ -27,7 +28,6 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import compact
 from bap_lp.program.finish import Pair, on_simplex
 from bap_lp.program.prior_set import PriorSet

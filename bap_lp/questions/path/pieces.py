@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import Infeasible
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.display import Displayed, counted, fraction, kind, risks_line
@@ -25,7 +26,6 @@ from bap_lp.model.reports import reports
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import first_members
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict

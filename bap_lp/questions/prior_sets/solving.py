@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, SolveProgress, check
+from bap_lp.conditions.given import Conditions
 from bap_lp.engines.linear.exact_simplex import Infeasible
 from bap_lp.engines.linear.highs import SolverError
 from bap_lp.engines.solve import inner_channel, nearest_table, optimise
@@ -20,7 +21,6 @@ from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.credal import Credal, Polytope
 from bap_lp.program.finish import STOPPED, feasible, priced

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bap_lp import verify
+from bap_lp.conditions.base import LOOSE
 from bap_lp.files.certificates import certificate_document
 from bap_lp.files.tables import proof_table
 from bap_lp.model.risks import Number
-from bap_lp.notions.base import LOOSE
 from bap_lp.program.bound import NoProof
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.binding import other_demands

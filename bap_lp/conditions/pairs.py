@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from bap_lp.conditions.base import Condition
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.limits import limit
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Notion
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.rational import EXACT, Array, InputError, ReadOnly, common_denominator, number, objects, public
 
 _NEAREST = 8  # states by way of which pairs are looked at first
@@ -117,7 +117,7 @@ class PairDistances(ReadOnly):
 _BLOCK = 2**20  # entries of a channel compared at a time
 
 
-class PairNotion(Notion):
+class PairCondition(Condition):
     """A demand on the rows of a channel at pairs of states."""
 
     def __init__(self, base: Any, distances: PairDistances | None) -> None:

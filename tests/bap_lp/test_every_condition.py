@@ -1,6 +1,6 @@
-"""Every notion on every kind of problem, against definitions and a program written apart from the library.
+"""Every condition on every kind of problem, against definitions and a program written apart from the library.
 
-A new condition needs a way to be drawn in `strategies.notion`, its name in `strategies.LIMITS`, its sentence in
+A new condition needs a way to be drawn in `strategies.condition`, its name in `strategies.LIMITS`, its sentence in
 `definitions.broken` and its rows in `definitions.least_risk`; then it meets all that is here.
 """
 
@@ -120,7 +120,7 @@ def test_the_optimum_is_that_of_the_definitions_and_is_proved(
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=8)
 @given(data=st.data())
-def test_notions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None:
+def test_conditions_combine(kind: str, tmp_path: Path, data: st.DataObject) -> None:
     judge(*drawn(data, kind, 3), tmp_path)
 
 

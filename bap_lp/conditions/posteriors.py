@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from bap_lp.model.display import clean, person
-from bap_lp.model.problem import Problem
-from bap_lp.notions.base import limit
-from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import (
+from bap_lp.conditions.base import limit
+from bap_lp.conditions.cone import ConeRow, SignalCone
+from bap_lp.conditions.reading import (
     Event,
     RatioBound,
     event_named,
@@ -30,6 +28,8 @@ from bap_lp.notions.reading import (
     read_event,
     read_number,
 )
+from bap_lp.model.display import clean, person
+from bap_lp.model.problem import Problem
 from bap_lp.rational import Array, InputError
 
 

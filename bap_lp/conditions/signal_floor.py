@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bap_lp.conditions.base import limit
+from bap_lp.conditions.cone import ConeRow, SignalCone
+from bap_lp.conditions.reading import figure, read_number
 from bap_lp.model.display import clean, fraction, person
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import limit
-from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import figure, read_number
 from bap_lp.rational import Array, InputError, text
 
 

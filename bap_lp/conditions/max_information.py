@@ -16,14 +16,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.labels import state_labels
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.merging import class_sums, first_members
-from bap_lp.notions.base import Notion, Part, limit
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array, InputError
@@ -84,7 +84,7 @@ def information_reporters(conditions: Conditions, problem: Problem) -> list[Repo
 
 
 @dataclass(frozen=True, eq=False)
-class MaxInformation(Notion):
+class MaxInformation(Condition):
     """Limits in bits, who would report each secret, and the reports that are listed (none before they are known)."""
 
     limits: tuple[Any, ...]

@@ -1,7 +1,7 @@
 """Conditions that speak about one signal at a time: for every signal s and every k, sum_x g_k(x) q[x,s] <= 0.
 
 The rows form a cone in the likelihoods q(s|.), so sums of signals stay in it: such a condition survives pooling, and
-one signal per decision of Bob is enough. Rows are numbered by s, then k. A notion says which vectors g_k it has, in
+one signal per decision of Bob is enough. Rows are numbered by s, then k. A condition says which vectors g_k it has, in
 order, and what its row means.
 
 Averaging two states with equal losses, weighted by their probabilities, keeps sum_x g_k(x) q[x,s] if g_k(x) / p(x) is
@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.conditions.base import Condition, Part
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import rows_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.notions.base import Notion, Part
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import rows_of
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array
@@ -43,7 +43,7 @@ class ConeRow:
 
 
 @dataclass(frozen=True, eq=False)
-class SignalCone(Notion):
+class SignalCone(Condition):
     """g[k,x] and what each k means."""
 
     g: Array
@@ -116,7 +116,7 @@ class SignalCone(Notion):
             out.append(Part(label, alone.meaning[0].value, alone))
         return out
 
-    def joined(self, other: Notion) -> SignalCone:
+    def joined(self, other: Condition) -> SignalCone:
         assert isinstance(other, SignalCone)
         return replace(self, g=np.concatenate([self.g, other.g]), meaning=self.meaning + other.meaning)
 

@@ -23,21 +23,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import figure
 from bap_lp.limits import limit as bound
 from bap_lp.limits import raising
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.notions.base import Notion, Part, limit
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import figure
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
 
 
-class Obeyed(Notion):
+class Obeyed(Condition):
     """Signals prescribe decisions, and a row of every other one says what it would gain: sum_x gains q[x,s] <= 0."""
 
     tuples = merges = null_row = True
@@ -159,7 +159,7 @@ class Obedience(Obeyed):
         """The margin, if there is one; obedience itself cannot be dropped."""
         return super().parts() if self.margin > 0 else []
 
-    def joined(self, other: Notion) -> Notion:
+    def joined(self, other: Condition) -> Condition:
         assert isinstance(other, Obedience)
         return self if self.margin >= other.margin else other
 

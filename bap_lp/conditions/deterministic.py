@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from bap_lp.conditions.base import Condition
+from bap_lp.conditions.given import Conditions
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Notion
-from bap_lp.notions.conditions import Conditions
 from bap_lp.program.lowering import SentSignals
 from bap_lp.rational import InputError
 
 
-class Deterministic(Notion):
+class Deterministic(Condition):
     name = "deterministic"
     convex = several = False
     null_row = True

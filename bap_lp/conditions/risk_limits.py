@@ -10,16 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import figure, together, told
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Notion, Part, limit
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import figure, together, told
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT
 
 
-class NumberLimit(Notion):
+class NumberLimit(Condition):
     """A limit on one number: one row and one weight, which is its shadow price."""
 
     looser: ClassVar[int] = 1

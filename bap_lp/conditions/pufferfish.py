@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from bap_lp.conditions.cone import ConeRow, SignalCone
+from bap_lp.conditions.reading import RatioBound, event_named, factor, indicator, listed, named, read_event
 from bap_lp.model.display import counted
 from bap_lp.model.display import listed as all_of
 from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.model.problem import Problem
-from bap_lp.notions.cone import ConeRow, SignalCone
-from bap_lp.notions.reading import RatioBound, event_named, factor, indicator, listed, named, read_event
 from bap_lp.rational import Array, InputError, public
 
 

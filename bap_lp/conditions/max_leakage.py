@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bap_lp.conditions.reading import figure, told
+from bap_lp.conditions.risk_limits import NumberLimit
 from bap_lp.model.problem import Problem
-from bap_lp.notions.reading import figure, told
-from bap_lp.notions.risk_limits import NumberLimit
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array

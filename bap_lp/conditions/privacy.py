@@ -22,12 +22,20 @@ from typing import Any, ClassVar
 import numpy as np
 from flint import fmpq
 
+from bap_lp.conditions.base import Part, limit
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.max_leakage import per_state, spread
+from bap_lp.conditions.pairs import (
+    PairCondition,
+    PairDistances,
+    distances_of,
+    log_of,
+    ratio_of,
+    read_metric,
+    read_pairs,
+)
+from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.model.problem import Problem
-from bap_lp.notions.base import Part, limit
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.max_leakage import per_state, spread
-from bap_lp.notions.pairs import PairDistances, PairNotion, distances_of, log_of, ratio_of, read_metric, read_pairs
-from bap_lp.notions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array, InputError, public, text
@@ -35,7 +43,7 @@ from bap_lp.rational import EXACT, Array, InputError, public, text
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
 
 
-class Privacy(PairNotion):
+class Privacy(PairCondition):
     name = "privacy"
     numbers: ClassVar[dict[str, int]] = {"exp_epsilon": 1, "epsilon": 0, "delta": 0}
 
@@ -164,7 +172,7 @@ class Privacy(PairNotion):
 _MOST = 500_000  # pairs times signals
 
 
-class ApproximatePrivacy(PairNotion):
+class ApproximatePrivacy(PairCondition):
     name = "approximate_privacy"
 
     def __init__(self, base: Any, distances: PairDistances | None, delta: Any) -> None:

@@ -1,8 +1,8 @@
-"""What every notion is: how it is read, what it demands by definition, and how it is lowered to the program.
+"""A condition: how it is read, what it demands by definition, and how it is lowered to the program.
 
-A notion is a file. It derives from `Notion` and says how it is made from what the user wrote (`of`), what it demands of
+It is a file. It derives from `Condition` and says how it is made from what the user wrote (`of`), what it demands of
 a channel (`broken`, a sentence of the law evaluated on the channel, without the program), and which rows and observers
-it adds to the program (`lower`). The table of all notions is `table.TABLE`. All numbers are rational: floats are
+it adds to the program (`lower`). The table of all conditions is `table.TABLE`. All numbers are rational: floats are
 the fractions they are, and where they are floats limits are read a little looser (`limit`).
 
 The program of a problem under conditions is in the channel's own variables: mass one, cost p(x) B(x,i_s), and the Eves
@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
+from bap_lp.conditions.given import Conditions
+from bap_lp.conditions.reading import all_exact, plain
 from bap_lp.model.display import clean, fraction
 from bap_lp.model.problem import Problem
-from bap_lp.notions.conditions import Conditions
-from bap_lp.notions.reading import all_exact, plain
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
 from bap_lp.rational import EXACT, Array
@@ -32,14 +32,14 @@ def limit(value: Any, looser: int, problem: Problem) -> Any:
 
 
 class Part(NamedTuple):
-    """One of the demands of a notion: as in the user's table, its number (None if it has none), and it alone."""
+    """One of the demands of a condition: as in the user's table, its number (None if it has none), and it alone."""
 
     label: str
     value: Any
-    notion: Notion
+    condition: Condition
 
 
-class Notion:
+class Condition:
     """One demand on the states of a problem, in rationals."""
 
     name: ClassVar[str]  # in the table, and of its rows
@@ -66,7 +66,7 @@ class Notion:
         return all(all_exact(getattr(given, name, None)) for name in (cls.name, *cls.numbers))
 
     @classmethod
-    def of(cls, given: Conditions, problem: Problem) -> Notion | None:
+    def of(cls, given: Conditions, problem: Problem) -> Condition | None:
         """The demand on an exact problem, None if there is none."""
         raise NotImplementedError
 
@@ -103,7 +103,7 @@ class Notion:
         """Numbers of every state of the problem (a row each) that merged states must share; None if there are none."""
         return None
 
-    def on(self, index: Array, count: int) -> Notion:
+    def on(self, index: Array, count: int) -> Condition:
         """The demand on merged states: state x of the problem is index[x], or left out if that is -1."""
         return self
 
@@ -122,12 +122,12 @@ class Notion:
         """Its single demands."""
         return [Part(self.name, None, self)]
 
-    def kept(self) -> Notion | None:
+    def kept(self) -> Condition | None:
         """What of it holds whatever else is demanded; None if it may be dropped as a whole."""
         return None
 
-    def joined(self, other: Notion) -> Notion:
-        """This demand and another of the same notion."""
+    def joined(self, other: Condition) -> Condition:
+        """This demand and another of the same condition."""
         raise NotImplementedError
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:

@@ -1,24 +1,24 @@
-"""Conditions the mechanism must satisfy, as users write them: a field each, whose notion reads and states it."""
+"""Conditions the mechanism must satisfy, as users write them: a field each, which an entry of the table reads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bap_lp.conditions.reading import read_number
 from bap_lp.model.labels import gone, nearest
 from bap_lp.model.problem import Problem
-from bap_lp.notions.reading import read_number
 from bap_lp.rational import InputError
 
 if TYPE_CHECKING:
-    from bap_lp.notions.base import Notion
+    from bap_lp.conditions.base import Condition
 
 
 class Conditions:
     """Conditions the mechanism must satisfy; all may be combined. Numbers become Fractions if exact, floats if not.
 
     Args:
-        **given: what is listed here, or a condition of your own that was registered (`notions.table.register`).
+        **given: what is listed here, or a condition of your own that was registered (`conditions.table.register`).
         min_eve_risk: R_E is at least this.
         max_bob_risk: R_B is at most this.
         exp_epsilon: q(s|x) is at most this number times q(s|x'): differential privacy, with exp(epsilon) as a rational.
@@ -101,7 +101,7 @@ class Conditions:
         """The conditions that are set, by name."""
         return dict(vars(self)["_given"])
 
-    def kinds(self) -> dict[str, type[Notion]]:
+    def kinds(self) -> dict[str, type[Condition]]:
         """The entry of the table that each condition that is set belongs to."""
         return {name: _owners()[name] for name in vars(self)["_given"]}
 
@@ -115,19 +115,19 @@ class Conditions:
         given = self.given()
         return ", ".join(kind.words(name, given[name]) for name, kind in self.kinds().items())
 
-    def demands(self, problem: Problem) -> tuple[Notion, ...]:
-        """One object per notion demanded of an exact problem; refuses what does not fit it."""
+    def demands(self, problem: Problem) -> tuple[Condition, ...]:
+        """What is demanded of an exact problem, an object per entry of the table; refuses what does not fit it."""
         if self.empty and not problem.misaligned:
             return ()
-        from bap_lp.notions.table import TABLE
+        from bap_lp.conditions.table import TABLE
 
         found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)
 
 
-def _owners() -> dict[str, type[Notion]]:
+def _owners() -> dict[str, type[Condition]]:
     """Every field with its entry of the table: twenty files that a problem without conditions does not need."""
-    from bap_lp.notions.table import TABLE
+    from bap_lp.conditions.table import TABLE
 
     found = {name: kind for kind in reversed(TABLE.values()) for name in reversed(kind.fields())}
     return dict(reversed(found.items()))  # of several, the first
@@ -160,9 +160,9 @@ def conditions_of_each(given: Any, count: int) -> tuple[Conditions, ...]:
     return () if all(read.empty for read in out) else out
 
 
-def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem]) -> list[tuple[Notion, ...]]:
+def demands_of_each(conditions: Sequence[Conditions], problems: Sequence[Problem]) -> list[tuple[Condition, ...]]:
     """The demands on exact problems that share their signals; refuses those that need signals of their own."""
-    out: list[tuple[Notion, ...]] = [() for _ in problems]
+    out: list[tuple[Condition, ...]] = [() for _ in problems]
     for k, (own, problem) in enumerate(zip(conditions, problems, strict=True) if conditions else ()):
         for name, kind in own.kinds().items():
             if not kind.several:

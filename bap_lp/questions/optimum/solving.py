@@ -122,7 +122,7 @@ def solve(
     """
     start = time.perf_counter()
     if not isinstance(problem, Problem):
-        if exact or formulation != "compact" or conditions is not None or workers is not None or priors is not None:
+        if exact or formulation != "compact" or conditions is not None or priors is not None:
             raise InputError("problem", None, "in blocks takes lam, progress, client and time_limit alone")
         return solve_blocks(problem, lam, progress, client, time_limit)
     with time_limited(time_limit):

@@ -26,7 +26,7 @@ from bap_lp.engines.blas import one_blas_thread
 from bap_lp.engines.block_workers import RemoteBlocks, WorkersLost
 from bap_lp.engines.many_states import SAMPLE, largest_spread, margins, rule_at, solve_game, sums_of
 from bap_lp.model.sums.arrays import Arrays, groups_of
-from bap_lp.model.sums.merging import classes
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import Array, InputError
 from bap_lp.rational import number as number_of
 
@@ -120,8 +120,10 @@ def _check(block: Arrays, number: int) -> None:
 
 
 def _merged(block: Arrays) -> Arrays:
-    alike = classes(block.B, block.E, rare=True) if len(block.p) else None
-    return block if alike is None else block.classes_of(*alike)
+    if not len(block.p):
+        return block
+    index, classes = merge_index(block.p, [block.B, block.E])
+    return replace(block.states(first_members(index)), p=class_sums(block.p, index, classes))
 
 
 def _visit(block: Any, number: int, lam: float, u: Array | None, width: float, most: int) -> _Visit:

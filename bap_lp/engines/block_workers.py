@@ -45,7 +45,7 @@ class RemoteBlocks:
             block if callable(block) or isinstance(block, future) else send(_Sealed(block)) for block in self.blocks
         ]
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """The function of every block and its number, in order; tried again when workers were lost."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:

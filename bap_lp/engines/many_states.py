@@ -57,7 +57,7 @@ class GameSolution:
     """rho (N, b) with marginals p; replies u (b, e); value from rho, bound from u.
 
     With `vertex`, the N + b*e basic variables of an optimal vertex: basic_columns (N, b), basic_t (b, G) and
-    basic_slack (b, e).
+    basic_slack (b, e); otherwise these are empty.
     """
 
     rho: Array
@@ -334,10 +334,9 @@ class _Vertex:
 def _without_basis(game: _Game, stopped: bool) -> GameSolution:
     """The best pair seen, with no basis."""
     game.seen(game.latest)
-    rho, u, none = game.arrays.rule_table(game.sent), game.lam * game.u, partial(np.zeros, dtype=bool)
-    shapes = rho.shape, (len(u), len(game.arrays.groups)), u.shape
-    columns, t, slack = map(none, shapes)
-    return GameSolution(rho, u, game.attained(rho), game.bound, game.iterations, False, columns, t, slack, stopped)
+    rho, none = game.arrays.rule_table(game.sent), np.zeros(0, dtype=bool)
+    value = game.attained(rho)
+    return GameSolution(rho, game.lam * game.u, value, game.bound, game.iterations, False, none, none, none, stopped)
 
 
 def solve_game(
@@ -354,27 +353,10 @@ def solve_game(
 ) -> GameSolution:
     """An optimal vertex of the compact program, with a gap of at most 1e-9 times the largest spread of losses.
 
-    The spread is the larger of max_x (max_i - min_i) B[x,i] and lam max_x (max_j - min_j) E[x,j]; sums over states add
-    rounding of order 1e-15 of the losses themselves.
-
-    Args:
-        p: the prior, all entries positive.
-        B: Bob's losses, states x decisions.
-        E: Eve's losses, states x decisions of all Eves, weighted.
-        groups: the consecutive columns of E that belong to each Eve.
-        lam: the weight of Eve's risk.
-        progress: called with (iteration, bound, value).
-        base: (b, e), added to Eve's rows: what states decided elsewhere contribute.
-        stoppable: whether an interrupt or the end of the time limit returns the best certified answer so far, with
-            `vertex` False.
-        noise: (N, b) of order one, breaks ties: among several optimal vertices, one at which the sum of noise weighted
-            by rho is least becomes likely.
-
-    Returns:
-        The solution; `vertex` is False if it has no basis.
-
-    Raises:
-        KeyboardInterrupt: the user stops it and `stoppable` is False.
+    All of p is positive, and the groups are the consecutive columns of E that belong to each Eve. base: (b, e), added
+    to Eve's rows: what states decided elsewhere contribute. noise: (N, b) of order one, breaks ties: among several
+    optimal vertices, one at which the sum of noise weighted by rho is least becomes likely. stoppable: an interrupt or
+    the end of the time limit returns the best certified answer so far, without a basis.
     """
     arrays = Arrays(p, B, E, groups)
     game = _Game(arrays, lam, base, progress)

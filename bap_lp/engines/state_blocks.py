@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,11 @@ from bap_lp.engines.blas import one_blas_thread
 from bap_lp.engines.block_workers import RemoteBlocks, WorkersLost
 from bap_lp.engines.many_states import SAMPLE, largest_spread, margins, rule_at, solve_game, sums_of
 from bap_lp.model.sums.arrays import Arrays, groups_of
-from bap_lp.model.sums.merging import classes
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index
 from bap_lp.rational import Array, InputError
 from bap_lp.rational import number as number_of
 
+Each = Callable[..., list[Any]]
 _PROBE = 4096  # states of a block that enter the first sample
 _MOST = 200_000  # undecided states of one small game
 _READINGS = 40
@@ -118,8 +120,10 @@ def _check(block: Arrays, number: int) -> None:
 
 
 def _merged(block: Arrays) -> Arrays:
-    alike = classes(block.B, block.E, rare=True) if len(block.p) else None
-    return block if alike is None else block.classes_of(*alike)
+    if not len(block.p):
+        return block
+    index, classes = merge_index(block.p, [block.B, block.E])
+    return replace(block.states(first_members(index)), p=class_sums(block.p, index, classes))
 
 
 def _visit(block: Any, number: int, lam: float, u: Array | None, width: float, most: int) -> _Visit:
@@ -148,15 +152,9 @@ def _visit(block: Any, number: int, lam: float, u: Array | None, width: float, m
     return _Visit(n, float(data.p.sum()), found.bound - error, found.cost, found.rows, spread, near)
 
 
-class LocalBlocks:
-    """Blocks that are read here, one after another, with the interface of `RemoteBlocks`."""
-
-    def __init__(self, blocks: list[Any]) -> None:
-        self.blocks = blocks
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """The function of every block and its number, in order."""
-        return [function(block, number, *arguments) for number, block in enumerate(self.blocks)]
+def _each(blocks: list[Any], function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """The function of every block and its number, read here one after another; `RemoteBlocks.each` on workers."""
+    return [function(block, number, *arguments) for number, block in enumerate(blocks)]
 
 
 def solve_blocks(
@@ -182,7 +180,7 @@ def solve_blocks(
     try:
         with time_limited(time_limit):
             listed = list(blocks)
-            search.run(LocalBlocks(listed) if client is None else RemoteBlocks(client, listed))
+            search.run(partial(_each, listed) if client is None else RemoteBlocks(client, listed).each)
     except (KeyboardInterrupt, OutOfTime, WorkersLost):
         if search.rule is None:
             raise
@@ -199,14 +197,14 @@ class _BlockSearch:
         self.u: Array = np.empty(0)
         self.rule: BlockRule | None = None
 
-    def run(self, blocks: LocalBlocks | RemoteBlocks) -> None:
-        sample, u = self._sampled(blocks)
+    def run(self, each: Each) -> None:
+        sample, u = self._sampled(each)
         target, gap = min(_MOST, max(SAMPLE, self.states // 20)), math.inf
         for _ in range(_READINGS):
             margin, share = margins(sample.B, sample.E, u)[2], target / self.states
             width = math.inf if share >= 1.0 else max(float(np.quantile(margin, share)), 1e-9 * self.scale)
             check()
-            visits = blocks.call(_visit, self.lam, u, width, target)
+            visits = each(_visit, self.lam, u, width, target)
             value, rule, after = self._band(_merged(_pool(visits)), visits, u)
             self._offer(visits, u, value, rule)
             if self.value - self.bound <= _GAP * self.scale:
@@ -217,9 +215,9 @@ class _BlockSearch:
                 target = min(2 * target, _MOST)
             gap, u = self.value - self.bound, after
 
-    def _sampled(self, blocks: LocalBlocks | RemoteBlocks) -> tuple[Arrays, Array]:
+    def _sampled(self, each: Each) -> tuple[Arrays, Array]:
         """A sample of the states and the u learned on it, after a first answer at uniform u."""
-        visits: list[_Visit] = blocks.call(_visit, self.lam, None, 0.0, _PROBE)
+        visits: list[_Visit] = each(_visit, self.lam, None, 0.0, _PROBE)
         if not visits:
             raise InputError("blocks", None, "must not be empty")
         kinds = [(*answer.near.shape[1:], answer.near.groups) for answer in visits]

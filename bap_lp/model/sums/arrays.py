@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.display import Displayed, kind
-from bap_lp.model.sums.merging import class_sums, first_members, merge_index, sampled_index
+from bap_lp.model.sums.merging import class_sums, first_members, merge_index, repeated
 from bap_lp.model.sums.signal_sums import least_sums, signal_losses
 from bap_lp.rational import (
     EXACT,
@@ -40,7 +40,6 @@ _TINY = 1e-290  # covers underflow in a float filter
 _BLOCK = 1 << 16
 _HUGE = 2**256  # common denominators from which integers are too long for floats
 _FIRST, _BITS, _NEAR = 4, 24, 2.0**-26  # rows whose denominator is tried; of small integers; distance from them
-_EXACT = 53  # bits of integers that floats hold
 _MANY = 20_000  # float states from which they are sorted only if a sample shows that this pays
 
 
@@ -100,10 +99,6 @@ class Arrays(ReadOnly, Displayed):
         shares = None if self.shares is None else change(self.shares)
         return Arrays(change(self.p), change(self.B), change(self.E), self.groups, shares)
 
-    def classes_of(self, order: Array, start: Array) -> Arrays:
-        """One state per class of equal rows: states in the order of their classes, and where each class begins."""
-        return replace(self.states(order[start]), p=np.add.reduceat(self.p[order], start))
-
     def merged(self, further: Array | None = None) -> tuple[Arrays, Array]:
         """States that nobody can tell apart are merged; the arrays, and the class of each state (-1 where p = 0).
 
@@ -113,8 +108,9 @@ class Arrays(ReadOnly, Displayed):
         small = None
         if self.exact and self.B.size > FEW:
             small = np.hstack([self.rounded.B, self.rounded.E, *map(floats, tables[2:])])
-        many = not self.exact and len(self.p) > _MANY
-        index, count = sampled_index(self.p, tables) if many else merge_index(self.p, tables, small)
+        if not self.exact and len(self.p) > _MANY and self.p.all() and not repeated(tables):
+            return self, np.arange(len(self.p))
+        index, count = merge_index(self.p, tables, small)
         if count == len(index):
             return self, index
         first = first_members(index)
@@ -191,10 +187,6 @@ class Arrays(ReadOnly, Displayed):
             return signal_losses(rho, self.B).min(axis=1).sum(), self.eve_risk(rho)
         if rho.size <= FEW:
             return sum(map(min, signal_losses(rho, self.B).tolist())), self.eve_risk(rho)
-        whole = self.whole_sums(rho)
-        if whole is not None:
-            unit, bob, eve = whole
-            return fmpq(int(bob.min(axis=1).sum())) / unit, fmpq(int(self.least_replies(eve).sum())) / unit
         loss, rounded = (np.hstack([data.B, data.E]) for data in (self, self.rounded))
         bob, *eves = least_sums(rho, loss, rounded, np.append(np.zeros(self.B.shape[1], dtype=int), 1 + self.group_of))
         return bob, sum(eves)
@@ -204,9 +196,6 @@ class Arrays(ReadOnly, Displayed):
             return self.least_replies(signal_losses(rho, self.E)).sum()
         if rho.size <= FEW:
             return sum([min(row[g]) for row in signal_losses(rho, self.E).tolist() for g in self.groups])
-        whole = self.whole_sums(rho)
-        if whole is not None:
-            return fmpq(int(self.least_replies(whole[2]).sum())) / whole[0]
         return least_sums(rho, self.E, self.rounded.E, self.group_of).sum()
 
     def told_risk(self, rho: Array, told: Array | None = None) -> Any:
@@ -290,24 +279,6 @@ class Arrays(ReadOnly, Displayed):
         if float(scale) * B.max() + np.abs(long).sum(axis=1).max() * E.max() >= 2.0**53:
             return None
         return unit * scale, float(scale) * B - E @ long.T
-
-    def whole_sums(self, rho: Array) -> tuple[fmpq, Array, Array] | None:
-        """A number c > 0 and the integers c sum_x rho[x,s] B(x,i) and c sum_x rho[x,s] E(x,j) as floats, unrounded.
-
-        None if they are too long. Every partial sum is an integer below 2^53, also over signals and Eves.
-        """
-        if self.integers is None:
-            return None
-        unit, sent = self.integers[0], rho.astype(bool)
-        amounts = rho[sent]
-        scale = common_denominator(amounts)
-        if scale.height_bits() > _EXACT:
-            return None
-        long = np.zeros(rho.shape)
-        long[sent] = floats(amounts * scale)
-        _, B, E = self.integers
-        too_long = np.abs(long).sum() * max(B.max(), len(self.groups) * E.max()) >= 2.0**_EXACT
-        return None if too_long else (unit * scale, long.T @ B, long.T @ E)
 
     def near_minimum(self, u: Array) -> tuple[Array, Array]:
         """The (x, i) at which B(x,i) - u_i.E(x) may be the minimum over i, by a float filter.

@@ -13,14 +13,14 @@ a case: Eve's reply to it is not unique, and the basis holds one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from sys import float_info
 from typing import Any
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, equals, fraction
+from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.ranging import OptimalTableau, Reach
@@ -59,10 +59,6 @@ class Sensitivity(ReadOnly, Displayed):
     bob_interval: tuple[tuple[Interval, ...], ...]
     eve_interval: tuple[tuple[Interval, ...], ...]
     prior_interval: tuple[Interval, ...]
-
-    def _lines(self) -> Iterator[str]:
-        slope = equals("dR_A/dlambda", self.lam_derivative, fraction)
-        yield f"{equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:

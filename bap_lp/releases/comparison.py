@@ -187,10 +187,6 @@ class Row(Displayed):
         """Whether the release meets the conditions; None if there are none."""
         return None if self.breaks is None else not self.breaks
 
-    def _lines(self) -> Iterator[str]:
-        above = f"{fraction(self.excess)} above the optimum"
-        yield f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Displayed):

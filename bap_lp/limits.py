@@ -10,7 +10,7 @@ digits    of one integer: a numerator, a denominator, or a decimal with its expo
 keys      of one table, or columns of a table of records
 depth     of tables and lists within each other
 columns   decisions of all Bobs taken together, or signals: they multiply
-cells     of one table: states times columns, or records times columns; values of a document; of the rows of a margin
+cells     of one table: states times columns, or records times columns; values of a document
 bits      of a power K^d in differential privacy
 parts     steps that it may take to see that a proof by cases leaves no case out
 work      steps of a check in all, a step with long numbers counting for several

@@ -26,8 +26,6 @@ import numpy as np
 from bap_lp.conditions.base import Condition, Part, limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import figure
-from bap_lp.limits import limit as bound
-from bap_lp.limits import raising
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
@@ -35,6 +33,8 @@ from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
 from bap_lp.rational import EXACT, Array, InputError
+
+_MOST = 2_000_000  # entries of the rows of all signals
 
 
 class Obeyed(Condition):
@@ -60,9 +60,9 @@ class Obeyed(Condition):
         told = [*self.told(signals), *(signals.eve - np.array([g.start for g in arrays.groups])).T]
         agents = self.agents(arrays)
         entries = sum(act.size - len(act) for _, act in agents) * len(signals)
-        if entries > bound("cells"):
-            rule = f"needs {entries} numbers, one per state, signal and other decision of an agent, must need at most"
-            raise InputError(self.name, None, f"{rule} {bound('cells')} cells {raising('cells')}")
+        if entries > _MOST:
+            rule = f"needs {entries} numbers, one per state, signal and other decision of an agent"
+            raise InputError(self.name, None, f"{rule}, must need at most {_MOST}")
         signal, agent, gains = [], [], []
         for a, ((mass, act), own) in enumerate(zip(agents, told, strict=True)):
             s, d = np.nonzero(own[:, None] != np.arange(act.shape[1]))

@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -95,9 +95,6 @@ class Bundle(Displayed):
     @property
     def tiered(self) -> bool:
         return self.certificate.kind == "tiers"
-
-    def _lines(self) -> Iterator[str]:
-        yield f"of {self.problem!r}, {self.certificate!r}"
 
     def tier(self, k: int) -> Mechanism:
         """What tier k sees, counted from 0: the mechanism of a bundle of tiers with its signals pooled."""

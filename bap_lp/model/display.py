@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
 from html import escape
 from math import isfinite
 from typing import Any
 
-from bap_lp.model.risks import Number
+from bap_lp.model.risks import Number, Risks
 
 LISTED = 6  # items of a list inside a sentence
 READABLE = 24  # characters of a fraction that somebody might still read
 _LABEL = 80
 _BARE = re.compile(r"(?:the|a|an|my|our|every|each|one|two|all)\b|(?:alice|bob|eve)$")  # names that take no article
 _ROWS, _COLUMNS = 20, 12  # of a table in a notebook
+_SHOWN = (str, bool, int, float, Fraction, Risks)  # fields of a headline
 
 
 def printable(text: str) -> str:
@@ -123,7 +126,9 @@ class Displayed:
     """What says itself in sentences (`_lines`, of which the first is the headline), and may be a table (`rows`)."""
 
     def _lines(self) -> Iterator[str]:
-        raise NotImplementedError
+        """By default one line: the fields that are numbers, risks or short texts, and the results among them."""
+        parts = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        yield ", ".join(f"{name} = {cell(v)}" for name, v in parts if isinstance(v, _SHOWN))
 
     def summary(self) -> str:
         """What this is, and why, in plain sentences."""
@@ -166,7 +171,9 @@ def cell(value: Any, number: Callable[[Number], str] = fraction) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (str, int)):
+    if isinstance(value, Risks):
+        return f"({risks_line(value.bob, value.eve)})"
+    if isinstance(value, (str, int, Displayed)):
         return clean(str(value))
     return str(value) if isinstance(value, float) and not isfinite(value) else number(value)
 

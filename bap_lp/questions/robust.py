@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import demands_of_each
-from bap_lp.model.display import Displayed, counted, equals, fraction, kind, titled
+from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -56,9 +56,6 @@ class WorstCase(Displayed):
     scenario: int
     values: tuple[Number, ...]
     risks: tuple[Risks, ...]
-
-    def _lines(self) -> Iterator[str]:
-        yield titled(self.mechanism.name, f"{equals('R_A', self.worst, fraction)} in scenario {self.scenario}")
 
 
 def robust(

@@ -10,12 +10,11 @@ prior p', V(p') >= sum_x p'(x) y_x. If several pairs are optimal, V has a kink, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.beliefs import shared
-from bap_lp.model.display import Displayed, equals, fraction
+from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
 from bap_lp.questions.optimum.solving import solve
@@ -36,10 +35,6 @@ class Sensitivity(ReadOnly, Displayed):
     eve: Array
     prior: Array
     towards: Array
-
-    def _lines(self) -> Iterator[str]:
-        slope = equals("dR_A/dlambda", self.lam_derivative, fraction)
-        yield f"{equals('R_A', self.value, fraction)}, {slope}, (N, b, e) = {(*self.bob.shape, self.eve.shape[1])}"
 
 
 def sensitivity(problem: Problem, lam: Any = "calibrated") -> Sensitivity:

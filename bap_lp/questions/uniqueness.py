@@ -19,7 +19,6 @@ in exact arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -34,7 +33,7 @@ from bap_lp.engines.solve import nearest_table
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, counted, equals, fraction
+from bap_lp.model.display import Displayed
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number
@@ -67,11 +66,6 @@ class Uniqueness(Displayed):
     mutual_information: float
     fewest_information: float
     fewest_proved: bool
-
-    def _lines(self) -> Iterator[str]:
-        what = "unique" if self.unique else "not unique"
-        fewest = counted(len(self.fewest_signals.signals), "signal")
-        yield f"{what}, {equals('R_A', self.value, fraction)}, {fewest} at least"
 
 
 def uniqueness(problem: Problem, lam: Any = "calibrated") -> Uniqueness:

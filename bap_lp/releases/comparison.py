@@ -184,10 +184,6 @@ class Row(Displayed):
         """Whether the release meets the conditions; None if there are none."""
         return None if self.breaks is None else not self.breaks
 
-    def _lines(self) -> Iterator[str]:
-        above = f"{fraction(self.excess)} above the optimum"
-        yield f"{clean(self.name, 40)!r}: {equals('R_A', self.alice, fraction)}, {above}"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Displayed):
@@ -222,11 +218,12 @@ class Comparison(Displayed):
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
         """The releases."""
-        rows = []
+        rows, adjusted = [], any(one.parameter for one in self.releases)
         for one in self.releases[:most]:
-            at = one.parameter
+            at = "" if one.parameter is None else equals(one.parameter.name, one.parameter.value, fraction)
             row: dict[str, Any] = {
-                "release": one.name if at is None else f"{one.name} ({equals(at.name, at.value, fraction)})",
+                "release": one.name,
+                **({"parameter": at} if adjusted else {}),
                 "R_B": one.risks.bob,
                 "R_E": one.risks.eve,
                 "R_A": one.alice,

@@ -21,7 +21,7 @@ import numpy as np
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, equals, fraction, kind, titled
+from bap_lp.model.display import Displayed, fraction, kind, titled
 from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -75,10 +75,6 @@ class Minimum(Displayed):
     minimisers: tuple[tuple[Number, Number], ...]
     risks: Risks
     mechanism: Mechanism
-
-    def _lines(self) -> Iterator[str]:
-        value = equals("R_A", self.value, fraction)
-        yield f"{value} at {equals('w', self.w, fraction)}, {equals('lambda', self.lam, fraction)}"
 
 
 @dataclass(frozen=True)

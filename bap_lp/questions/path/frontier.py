@@ -16,12 +16,11 @@ certificate at lam proves it, because R_B >= V(lam) + lam R_E for all mechanisms
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import Displayed, equals, fraction, risks_line
+from bap_lp.model.display import Displayed
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
@@ -86,9 +85,6 @@ class Corner(Displayed):
     attained: bool
     mechanism: Mechanism
 
-    def _lines(self) -> Iterator[str]:
-        yield f"{risks_line(self.risks.bob, self.risks.eve)}, {'' if self.attained else 'not '}attained"
-
 
 def corner(problem: Problem, lam: Any = "calibrated", path: Path | None = None) -> Corner:
     """(R_B^full, R_E^null), its R_A, and whether a mechanism attains it: one solution settles that, or the path.
@@ -152,10 +148,6 @@ class DisclosureControl(Displayed):
     price_interval: tuple[Number, Number]
     mechanism: Mechanism
     certificate: Certificate
-
-    def _lines(self) -> Iterator[str]:
-        price = "price = inf" if self.price == math.inf else equals("price", self.price, fraction)
-        yield f"{risks_line(self.risks.bob, self.risks.eve)}, {price}"
 
     @property
     def lam(self) -> Number:

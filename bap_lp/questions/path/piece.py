@@ -14,12 +14,11 @@ a proof inside a piece is a solution again; V is concave all the same, so proofs
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from bap_lp.model.display import Displayed, fraction, risks_line
+from bap_lp.model.display import Displayed
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
@@ -48,10 +47,6 @@ class Piece(ReadOnly, Displayed):
     risks: Risks
     rho: Array  # the joint table on merged states
     duals: tuple[Dual, Dual]  # optimal at start and at end (on the last piece: at start, and their drift)
-
-    def _lines(self) -> Iterator[str]:
-        to = "infinity" if self.end == math.inf else fraction(self.end)
-        yield f"lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
 
     @property
     def line(self) -> tuple[Number, Number]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,9 +126,6 @@ class ForeignRelease(Displayed):
             "bound": text(best.bound),
             "distance": text(self.distance),
         }
-
-    def _lines(self) -> Iterator[str]:
-        yield f"R_A = {float(self.alice):.6g}, at most {float(self.distance):.3g} from the best"
 
 
 def foreign_release(solution: StudySolution, matrices: Mapping[str, Array]) -> ForeignRelease:

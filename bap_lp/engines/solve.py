@@ -184,7 +184,7 @@ def _structured_pair(program: Program, ties: Sequence[Tie], progress: SolveProgr
         found = exact_vertex(plain, basic, costs)
         tried.append((basic, found))
         if found is not None and found.chosen:
-            rho, dual = found.rho, Dual({"eve": found.u}, {})
+            rho, dual = found.rho, Dual({program.observers[0].name: found.u}, {})
             ends = (found.value,) * 2 if plain is program else (program.value(rho), program.bound(dual))
             return Pair(rho, dual, *ends, f"{how}, exact basis")
     form = LinearForm.of(plain)

@@ -104,17 +104,17 @@ def best_channel(
 def conclude(asked: AskedProblem, lam: Any, found: Pair, cases: Sequence[Case] = ()) -> Solution:
     """The solution of a pair on merged states, with its certificate on all states."""
     layout, exact = asked.layout, asked.exact
-    rows, dual, value, least = found.rho, found.dual, found.value, found.bound
+    rows, dual, value, least, program = found.rho, found.dual, found.value, found.bound, layout.program(lam)
     if not exact and layout.signals.eve is None:  # up to rounding the optimum is so already
         rows = obedient([layout.arrays], layout.signals.bob[:, None], rows)
-    if layout.merges or asked.conditions.deterministic or least is None or rows is not found.rho:
-        rows = layout.rows(rows)
-        program = layout.whole_program(lam)
+        value = value if rows is found.rho else program.value(rows)
+    whole = asked.conditions.deterministic or least is None
+    if layout.merges or whole:  # merged states have the value and the bound of their members
+        rows, program = layout.rows(rows), layout.whole_program(lam)
         dual = asked.whole_dual(program, found.dual)
+    if whole:
         value = program.value(rows)
         least = Statement(program, layout, asked.conditions, lam).bound(dual, cases, value)[0]
-    else:
-        program = layout.program(lam)
     stated, bound, gap = (reported if asked.conditions.deterministic else closed)(value, least, exact)
     at = as_stated(lam, exact)
     told_eves = layout.signals.eve is not None

@@ -1,4 +1,4 @@
-"""Conditions: closed forms, what asks nothing or cannot hold, files, large programs; `test_every_condition` has more."""
+"""Conditions: closed forms, what asks nothing or cannot hold, files, large ones (more in `test_every_condition`)."""
 
 from __future__ import annotations
 

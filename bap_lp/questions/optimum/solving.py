@@ -11,14 +11,13 @@ import logging
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from bap_lp.clock import SolveProgress, time_limited
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import optimise
-from bap_lp.engines.state_blocks import BlockSolution, solve_blocks
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
@@ -34,6 +33,9 @@ from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
 from bap_lp.rational import EXACT, TOLERANCE, Array, InputError, is_exact, public
+
+if TYPE_CHECKING:
+    from bap_lp.engines.state_blocks import BlockSolution
 
 _SMALL_GAP = 1e-9  # of the spread of the problem: a gap that is not worth finer numbers
 _LOG = logging.getLogger(__name__)
@@ -119,6 +121,8 @@ def solve(
     if not isinstance(problem, Problem):
         if exact or formulation != "compact" or conditions is not None or priors is not None:
             raise InputError("problem", None, "in blocks takes lam, progress, client and time_limit alone")
+        from bap_lp.engines.state_blocks import solve_blocks  # with the workers of a cluster
+
         return solve_blocks(problem, lam, progress, client, time_limit)
     with time_limited(time_limit):
         price, given = lam_of(problem, lam), Conditions.of(conditions or {})
@@ -136,7 +140,7 @@ def solve(
             from bap_lp.questions.prior_sets.solving import solve_over_priors
 
             found = solve_over_priors(problem, price, exact, given, PriorSet.of(priors), progress)
-        elif problem.reporting or given.max_information is not None:
+        elif problem.reporting or "max_information" in given.given():
             from bap_lp.questions.optimum.reported import solve_reported
 
             found = solve_reported(problem, price, exact, given)

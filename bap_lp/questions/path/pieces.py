@@ -170,7 +170,7 @@ def lambda_path(
     """
     conditions = Conditions.of(conditions or {})
     reporters = [eve.name for eve in problem.eves if reports(eve)]
-    if reporters or conditions.max_information is not None:
+    if reporters or "max_information" in conditions.given():
         why = f"{reporters[0]} reports probabilities" if reporters else "max_information is no linear condition"
         rule = f"has no path of finitely many pieces: {why}; `sweep` solves at a list of lambdas"
         raise InputError("problem", None, rule)

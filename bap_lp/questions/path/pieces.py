@@ -39,7 +39,7 @@ from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solving import free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import Walk
-from bap_lp.questions.path.piece import ConditionedPiece, Piece
+from bap_lp.questions.path.piece import LoweredPiece, Piece
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, InputError, floats, public
 
 _FINISHED = 400  # probabilities of a program whose path in floats is that of the fractions they are, rounded
@@ -182,7 +182,7 @@ def lambda_path(
         raise InputError("problem", None, rule)
     given = conditions or Conditions()
     if exactly(problem, EXACT.zero, exact, given) or problem.misaligned or not given.empty:
-        return _conditioned_path(problem, exact, progress, given)
+        return _lowered_path(problem, exact, progress, given)
     problem = problem.as_float()
     arrays, index = problem.arrays.merged()
     found: list[Stretch] = []
@@ -257,9 +257,7 @@ def _spans(
         yield number(start), end, (dual, onward), line
 
 
-def _conditioned_path(
-    problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions
-) -> Path:
+def _lowered_path(problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions) -> Path:
     exact = exactly(problem, EXACT.zero, exact, conditions)
     asked = AskedProblem.of(problem, conditions, exact)
     within_range(asked)
@@ -287,7 +285,7 @@ def _conditioned_path(
     for start, end, duals, line in _spans(found, drift, exact):
         risks = line.risks(1) if exact else Risks.summed(float(line.bob), float(line.eve), 1)
         rho, proof = layout.arrays.p[:, None] * line.table, cases if end == math.inf else ()
-        pieces.append(ConditionedPiece(*own, start, end, risks, rho, duals, asked, line.table, proof))
+        pieces.append(LoweredPiece(*own, start, end, risks, rho, duals, asked, line.table, proof))
     given = None if conditions.empty else conditions
     how += "" if given is None else " under the conditions"
     return Path(asked.problem, tuple(pieces), tolerance, how, given)

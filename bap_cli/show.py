@@ -55,7 +55,7 @@ def show_solution(
     heading(out, solution.problem)
     say(out, f"{equals('lambda', solution.lam)}, {choice}")
     out.print()
-    risk_table(out, solution.risks, solution.lam, in_bits(solution.problem) if bits else "")
+    risk_table(out, solution.risks, solution.lam, bits)
     out.print()
     channel(out, solution.mechanism, "An optimal mechanism")
     if comparison is not None:
@@ -102,7 +102,7 @@ def show_evaluation(
     heading(out, problem)
     say(out, f"{equals('lambda', lam)}, {choice}")
     out.print()
-    risk_table(out, evaluation, lam, in_bits(problem) if bits else "")
+    risk_table(out, evaluation, lam, bits)
     if len(evaluation.agents) > 2:
         for name, risk in evaluation.agents.items():
             out.print(f"  {clean(name)} alone: {both(risk)}")
@@ -152,23 +152,19 @@ def heading(out: Console, problem: Problem) -> None:
     say_lines(out, [first, *rest])
 
 
-def in_bits(problem: Problem) -> str:
-    """Which of R_B and R_E are entropies, which may be told in bits: "B", "E" or "BE"."""
-    whose = {"B": problem.bobs, "E": problem.eves}
-    told = "".join(k for k, agents in whose.items() if all(reports(a) and a.loss == "log" for a in agents))
-    if not told:
-        raise InputError("--bits", None, "needs Bobs or Eves who all have the log loss: no risk is an entropy")
-    return told
+def require_bits(problem: Problem) -> None:
+    """Refuse to tell R_E in bits where it is no entropy."""
+    if not all(reports(eve) and eve.loss == "log" for eve in problem.eves):
+        raise InputError("--bits", None, "needs Eves who all have the log loss: R_E is no entropy")
 
 
-def risk_table(out: Console, risks: Risks, lam: Number, bits: str = "") -> None:
-    """R_B, R_E and R_A, with what each of them is; bits: which of the first two are told in bits."""
+def risk_table(out: Console, risks: Risks, lam: Number, bits: bool = False) -> None:
+    """R_B, R_E and R_A, with what each of them is; bits: whether R_E is an entropy that is told in bits."""
     as_floats = isinstance(risks.bob, float)
-    bob, eve = (v / math.log(2) if name in bits else v for name, v in (("B", risks.bob), ("E", risks.eve)))
-    unit = {name: " in bits" if name in bits else "" for name in "BE"}
+    eve, unit = (risks.eve / math.log(2), " in bits") if bits else (risks.eve, "")
     lines = (
-        ("R_B", f"Bob's{unit['B']}, wanted low", bob),
-        ("R_E", f"Eve's{unit['E']}, wanted high", eve),
+        ("R_B", "Bob's, wanted low", risks.bob),
+        ("R_E", f"Eve's{unit}, wanted high", eve),
         ("R_A", f"Alice's = R_B - lambda R_E{', in nats' if bits else ''}", risks.alice(lam)),
     )
     ways = [fraction] if as_floats else [fraction, decimal]

@@ -12,7 +12,7 @@ from bap_cli import inputs, show
 from bap_cli.app import Condition, File, Floats, Folder, Json, Lambda
 from bap_cli.progress import Progress
 
-Bits = Annotated[bool, typer.Option("--bits", help="Tell entropies, risks of agents with the log loss, in bits.")]
+Bits = Annotated[bool, typer.Option("--bits", help="Tell R_E in bits, if every Eve has the log loss.")]
 
 
 def solve(
@@ -60,7 +60,7 @@ def solve(
         outputs.check_folder(out)
     loaded = inputs.load(file, sets=True)
     if bits:
-        show.in_bits(loaded.problem)  # refuses
+        show.require_bits(loaded.problem)
     proof_of_conflict = nullcontext() if out is None else outputs.conflict_in(out)
     with proof_of_conflict, inputs.named(loaded, lam, asked), Progress() as progress:
         price, wanted = inputs.wanted(loaded, lam), inputs.conditions(loaded, asked)
@@ -99,6 +99,8 @@ def evaluate(
     from bap_lp.files.mechanisms import load_mechanism
 
     loaded = inputs.load(file, sets=True)
+    if bits:
+        show.require_bits(loaded.problem)
     channel = load_mechanism(mechanism, loaded.problem.states)
     price = inputs.number(loaded, lam)
     with Progress("evaluating"):

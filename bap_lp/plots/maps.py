@@ -71,7 +71,7 @@ def risk_utility_map(
     price = public(lam_of(problem, lam))
     comparison = comparison or compare(problem, price, conditions=asked)
     ends = edge_points(problem) if path is None else [piece.risks for piece in path.pieces]
-    drawn, name = ends, "frontier: nothing is better"
+    drawn, name = ends, "frontier: nothing is better" if path is not None else "frontier, through some of its points"
     if path is not None and not asked.empty:
         with suppress(InputError):  # a limit on information leaves no path
             pieces = lambda_path(problem, conditions=asked).pieces

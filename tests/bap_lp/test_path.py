@@ -248,7 +248,7 @@ def test_no_proof_outside_a_piece_or_at_a_float() -> None:
         piece.certificate_at("1/5")
     with pytest.raises(InputError, match="is a float"):
         piece.certificate_at(0.05)
-    with pytest.raises(InputError, match="is in floats"):
+    with pytest.raises(InputError, match="must be exact"):
         lambda_path(COIN.as_float(), exact=True)
 
 

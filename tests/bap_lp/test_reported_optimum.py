@@ -372,7 +372,7 @@ def test_with_an_option_risks_are_told_in_bits(
     assert "0.8464 bits stay hidden (I(A;S) and H(A|S), each within" in told
     file.write_text(PEOPLE.replace('loss = "log"', 'loss = "brier"'))
     assert main([command, str(file), *more, "--bits"]) == 2
-    assert capsys.readouterr().err.startswith("bap: --bits needs Bobs or Eves who all have the log loss")
+    assert capsys.readouterr().err.startswith("bap: --bits needs Eves who all have the log loss")
 
 
 def test_tiers_need_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

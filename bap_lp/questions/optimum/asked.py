@@ -62,11 +62,12 @@ class AskedProblem:
         return self.layout.pure
 
     def weights(self) -> Array:
-        """Of q[x,s], to choose among optima."""
+        """Of q[x,s], to choose among optima; without demands those of the joint table, as `solve` has them."""
         N, S = len(self.layout.arrays.p), len(self.layout.signals)
         if self.deterministic and N * math.log2(S) <= _LEXICOGRAPHIC:
             return objects(EXACT.number(S) ** (N - 1 - x) * s for x in range(N) for s in range(S)).reshape(N, S)
-        return weights(N * S, EXACT).reshape(N, S)
+        fixed = weights(N * S, EXACT).reshape(N, S)
+        return fixed if self.layout.demands else self.layout.arrays.p[:, None] * fixed
 
     def near(self, lam: Any, bob_weight: int = 1) -> float:
         """A gap that is small enough in floats."""

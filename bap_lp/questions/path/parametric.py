@@ -16,7 +16,7 @@ d1 is negative: then the duals of c1 alone prove that no vertex has more R_E.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +27,8 @@ from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
 from bap_lp.engines.linear.optimum import optimum
-from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.engines.start import release_basis
-from bap_lp.engines.ties import joint_ties
-from bap_lp.model.sums.arrays import Arrays
-from bap_lp.program.bound import Dual, compact
+from bap_lp.program.bound import Dual
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.path.envelope import Stretch, SupportLine
 from bap_lp.rational import EXACT, Array, floats
@@ -39,55 +36,32 @@ from bap_lp.rational import EXACT, Array, floats
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 
 
-def free_walk(arrays: Arrays) -> Walk:
-    """Along the pieces of the compact program; tables are joint."""
-    N, b, e = arrays.shape
-    program = compact(arrays, 0)
-    form = LinearForm.of(program)
-    lp, bob = form.lp, form.lp.cost
-    private, generic = (tie.cost(form) for tie in joint_ties((N, b)))
-    own = np.array([row.argmin() for row in arrays.B])
-    unique_best = int((arrays.B.min(axis=1, keepdims=True) == arrays.B).sum()) == N
-    basic = release_basis(program, form, own) if unique_best else optimum(lp, ties=(private, generic)).basic
-
-    def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
-        return SupportLine(z[: N * b].reshape(N, b), bob, eve, Dual({"eve": -y[N:].reshape(b, e)}, {}), None)
-
-    return Walk(lp, (bob, private, generic), basic, line)
-
-
-def conditioned_walk(asked: AskedProblem) -> Walk:
-    """The same under conditions that leave a convex set; tables are channels. Raises Infeasible."""
-    form, slope = (LinearForm.of(asked.layout.program(*at)) for at in ((EXACT.zero, 1), (EXACT.one, 0)))
-    private, generic = (tie.cost(form) for tie in asked.ties())
-    basic = optimum(form.lp, ties=(private, generic)).basic
-
-    def line(z: Array, y: Array, bob: Any, eve: Any) -> SupportLine:
-        return SupportLine(z[form.rho], bob, eve, form.dual(y), None)
-
-    return Walk(form.lp, (form.lp.cost, slope.lp.cost, generic), basic, line)
+def _first_basis(asked: AskedProblem, form: LinearForm, ties: list[Array]) -> Array:
+    """The optimum at lam = 0: Bob's best decisions, if these are unique and nothing else is demanded."""
+    arrays, own = asked.layout.arrays, np.array([row.argmin() for row in asked.layout.arrays.B])
+    if not asked.layout.demands and int((arrays.B.min(axis=1)[:, None] == arrays.B).sum()) == len(own):
+        return release_basis(asked.layout.program(EXACT.zero), form, own)
+    return optimum(form.lp, ties=ties).basic
 
 
 class Walk:
-    """A basis that is optimal at lam, its values and duals, and the line of its vertex.
+    """A basis that is optimal at lam, its values and duals, and the line of its vertex; costs: c0, c1 and w.
 
-    costs: c0, c1 and w; read: the line of a vertex z with multipliers y and the two risks.
+    Tables are channels on merged states. Raises Infeasible if no mechanism meets the conditions, which leave a convex
+    set of them.
     """
 
-    def __init__(
-        self,
-        lp: LinearProgram,
-        costs: tuple[Array, Array, Array],
-        basic: Array,
-        read: Callable[[Array, Array, Any, Any], SupportLine],
-    ) -> None:
-        self.lp, self.costs, self.basic, self.read = lp, costs, basic, read
+    def __init__(self, asked: AskedProblem) -> None:
+        self.form = LinearForm.of(asked.layout.program(EXACT.zero))
+        ties = [tie.cost(self.form) for tie in asked.ties()]  # -R_E, and the weights
+        self.lp, self.costs = self.form.lp, (self.form.lp.cost, *ties)
+        self.basic = _first_basis(asked, self.form, ties)
         self.lam, self.start, self.stalled = EXACT.zero, EXACT.zero, 0
-        self.rounded = [replace(lp.rounded, cost=floats(c)) for c in costs[:2]]
-        self.factor = Factor(lp, basic)
-        self.values = self.factor.solve(lp.rhs)
+        self.rounded = [replace(self.lp.rounded, cost=floats(c)) for c in self.costs[:2]]
+        self.factor = Factor(self.lp, self.basic)
+        self.values = self.factor.solve(self.lp.rhs)
         self.y = [self._duals(part) for part in (0, 1)]
-        least, t = (lp.rhs.dot(y) for y in self.y)
+        least, t = (self.lp.rhs.dot(y) for y in self.y)
         self.line = self._line(least, -t, self.y, self.lam)
 
     def pieces(self) -> Iterator[Stretch]:
@@ -113,7 +87,7 @@ class Walk:
         z[self.basic[live]] = self.values[live]
         priced, read = EXACT.zeros(self.lp.shape[0]), self.lp.row_kind > 0  # the marginals come first, and stay unread
         priced[read] = y[0][read] + y[1][read] * lam
-        return self.read(z, priced, bob, eve)
+        return SupportLine(z[self.form.rho], bob, eve, self.form.dual(priced), None)
 
     def next_root(self) -> tuple[Any, tuple[int, Any, Any]] | None:
         """The least root at or above lam, and the column to enter there with its d0 and d1; None at the end.

@@ -37,7 +37,7 @@ from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, is_exa
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Piece(ReadOnly, Displayed):
-    """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks."""
+    """From lam = start to end (inf on the last piece) one mechanism is optimal, with these risks. In floats."""
 
     problem: Problem
     arrays: Arrays
@@ -90,12 +90,11 @@ class Piece(ReadOnly, Displayed):
         return self._proof(price, dual)
 
     def _proof(self, lam: Any, dual: Dual) -> Certificate:
-        channel, exact = self._published[1], self.problem.exact
-        at = stated(lam, exact)
-        dual = dual if exact else settled(self.problem, at, dual.replies["eve"])
+        at, channel = float(lam), self._published[1]
+        dual = settled(self.problem, at, dual.replies["eve"])
         value, bound = ends_of(self.problem, at, channel, dual)[2:]
-        found, _, gap = reported(value, bound, exact)
-        return Certificate((at,), found, gap, channel, dual, exact, prior=self.problem.p)
+        found, _, gap = reported(value, bound, False)
+        return Certificate((at,), found, gap, channel, dual, False, prior=self.problem.p)
 
     def mixed(self, other: Self, share: Any) -> Self:
         """Both mechanisms, signal by signal: this one with probability `share`; optimal where both pieces are.
@@ -115,8 +114,8 @@ class Piece(ReadOnly, Displayed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConditionedPiece(Piece):
-    """A piece under conditions, with the channel on merged states; on the last piece, what proves its slope."""
+class LoweredPiece(Piece):
+    """A piece in exact numbers or under conditions: its channel on merged states, and what proves the last slope."""
 
     asked: AskedProblem
     channel: Array

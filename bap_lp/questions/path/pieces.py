@@ -27,6 +27,7 @@ from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import first_members
 from bap_lp.program.bound import Dual
+from bap_lp.program.lowering import LoweredProblem, signals_of
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.checking import verify
@@ -35,9 +36,9 @@ from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solving import free_optimum, free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
-from bap_lp.questions.path.parametric import conditioned_walk, free_walk
-from bap_lp.questions.path.piece import ConditionedPiece, Piece
-from bap_lp.rational import EXACT, TOLERANCE, UNIT, InputError, floats, public
+from bap_lp.questions.path.parametric import Walk
+from bap_lp.questions.path.piece import LoweredPiece, Piece
+from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, InputError, floats, public
 
 _FINISHED = 400  # probabilities of a program whose path in floats is that of the fractions they are, rounded
 _PARAMETRIC = 20_000  # losses of a float problem up to which the exact path of the fractions they are is faster
@@ -174,21 +175,15 @@ def lambda_path(
         why = f"{reporters[0]} reports probabilities" if reporters else "max_information is no linear condition"
         rule = f"has no path of finitely many pieces: {why}; `sweep` solves at a list of lambdas"
         raise InputError("problem", None, rule)
-    if problem.misaligned or not conditions.empty:
-        return _conditioned_path(problem, exact, progress, conditions)
-    if exact and not problem.exact:
-        raise InputError("problem", repr(problem), 'is in floats; an exact path needs exact numbers such as "1/3"')
-    if exact is False:
-        problem = problem.as_float()
+    if exactly(problem, EXACT.zero, exact, conditions) or problem.misaligned or not conditions.empty:
+        return _lowered_path(problem, exact, progress, conditions)
+    problem = problem.as_float()
     arrays, index = problem.arrays.merged()
     found: list[Stretch] = []
     drift, tolerance, method = Dual({"eve": arrays.null_replies(arrays.shape[1])}, {}), 0.0, ""
-    if problem.exact:
-        method = "parametric simplex in exact arithmetic"
-        found = _followed(free_walk(arrays).pieces(), progress)
-    elif arrays.B.size + arrays.E.size <= _PARAMETRIC:
+    if arrays.B.size + arrays.E.size <= _PARAMETRIC:
         method = "parametric simplex in exact arithmetic, rounded"
-        found, tolerance = _rounded(arrays, progress)
+        found, tolerance = _rounded(problem, arrays, index, progress)
     else:
         first = first_members(index)
 
@@ -220,14 +215,16 @@ def _followed(pieces: Iterator[Stretch], progress: PathProgress | None) -> list[
     return found
 
 
-def _rounded(arrays: Arrays, progress: PathProgress | None) -> tuple[list[Stretch], float]:
+def _rounded(
+    problem: Problem, arrays: Arrays, index: Array, progress: PathProgress | None
+) -> tuple[list[Stretch], float]:
     """The exact path of float arrays in floats, and its tolerance: the largest gap that rounding leaves."""
     found: list[Stretch] = []
-    gaps, exact = [0.0], arrays.lifted()
-    for start, dual, vertex in free_walk(exact).pieces():
-        lam = float(start)
-        rho = floats(vertex.table)
-        rho *= (arrays.p / rho.sum(axis=1))[:, None]
+    gaps = [0.0]
+    layout = LoweredProblem(problem, (), problem.arrays, arrays.lifted(), index, signals_of(problem, False))
+    for start, dual, vertex in Walk(AskedProblem(problem, Conditions(), layout, False)).pieces():
+        lam, q = float(start), floats(vertex.table)
+        rho = arrays.p[:, None] * (q / q.sum(axis=1, keepdims=True))
         risks = joint_risks(arrays, rho)
         line = SupportLine(rho, risks.bob, risks.eve, dual, None)
         before = found[-1][2] if found else None
@@ -254,9 +251,7 @@ def _spans(
         yield number(start), end, (dual, onward), line
 
 
-def _conditioned_path(
-    problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions
-) -> Path:
+def _lowered_path(problem: Problem, exact: bool | None, progress: PathProgress | None, conditions: Conditions) -> Path:
     exact = exactly(problem, EXACT.zero, exact, conditions)
     asked = AskedProblem.of(problem, conditions, exact)
     within_range(asked)
@@ -268,7 +263,7 @@ def _conditioned_path(
     else:  # small floats: the path of the fractions that they are
         how = "parametric simplex in exact arithmetic" + ("" if exact else ", rounded")
         try:
-            walk = conditioned_walk(asked)
+            walk = Walk(asked)
         except Infeasible:
             raise refusal(asked) from None
         found, tolerance = _followed(walk.pieces(), progress), 0.0
@@ -284,7 +279,7 @@ def _conditioned_path(
     for start, end, duals, line in _spans(found, drift, exact):
         risks = line.risks(1) if exact else Risks.summed(float(line.bob), float(line.eve), 1)
         rho, proof = layout.arrays.p[:, None] * line.table, cases if end == math.inf else ()
-        pieces.append(ConditionedPiece(*own, start, end, risks, rho, duals, asked, line.table, proof))
+        pieces.append(LoweredPiece(*own, start, end, risks, rho, duals, asked, line.table, proof))
     given = None if conditions.empty else conditions
     how += "" if given is None else " under the conditions"
     return Path(asked.problem, tuple(pieces), tolerance, how, given)

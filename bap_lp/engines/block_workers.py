@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bap_lp.clock import OutOfTime, check
+from bap_lp.clock import OutOfTime, check, remaining
 from bap_lp.rational import InputError
 
 _ATTEMPTS, _POLL, _PATIENCE = 4, 1.0, 60.0  # seconds
@@ -50,7 +49,8 @@ class RemoteBlocks:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 if attempt > 1:
-                    self._place_again()
+                    self._await_worker()
+                    self._place()
                 submit = self.client.submit
                 futures = [submit(function, block, k, *arguments, pure=False) for k, block in enumerate(self.placed)]
                 self._wait(futures)
@@ -64,25 +64,20 @@ class RemoteBlocks:
                     raise WorkersLost(f"blocks were lost with their workers, {_ATTEMPTS} times: {error}") from error
         raise AssertionError("the last attempt returns or raises")
 
-    def _place_again(self) -> None:
-        try:
-            self.client.wait_for_workers(1, timeout=_PATIENCE)
-        except TimeoutError:
-            raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
-        self._place()
-
     def _wait(self, futures: list[Any]) -> None:
         """Until all are done; a cluster without any worker is given up after a while."""
         from distributed import wait
 
-        since = time.monotonic()
         while True:
             try:
                 wait(futures, timeout=_POLL)
                 return
             except TimeoutError:
                 check()
-                if self.client.scheduler_info()["workers"]:
-                    since = time.monotonic()
-                elif time.monotonic() - since > _PATIENCE:
-                    raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None
+                self._await_worker()
+
+    def _await_worker(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=min(_PATIENCE, max(remaining(), 0.0)))
+        except TimeoutError:
+            raise WorkersLost(f"the cluster has had no worker for {_PATIENCE:.0f} s") from None

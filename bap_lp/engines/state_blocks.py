@@ -239,12 +239,10 @@ class _BlockSearch:
         return sample, found.u
 
     def _offer(self, visits: list[_Visit], u: Array, value: float, rule: BlockRule) -> None:
-        """Of two rules whose values hardly differ the shorter is better."""
-        bound, slack = math.fsum(answer.bound for answer in visits), 1e-3 * _GAP * self.scale
+        bound = math.fsum(answer.bound for answer in visits)
         if bound > self.bound:
             self.bound, self.u = bound, u
-        shorter = self.rule is not None and len(rule.q) < len(self.rule.q)
-        if value < self.value - slack or (shorter and value <= self.value + slack):
+        if value <= self.value + 1e-3 * _GAP * self.scale:  # where values hardly differ the later table is shorter
             self.value, self.rule = value, rule
         self.iterations += 1
         if self.progress is not None:

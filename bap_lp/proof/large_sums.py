@@ -78,21 +78,23 @@ def value_and_bound(arrays: Arrays, q: Array, lam: fmpq, u: Array) -> tuple[fmpq
             x = np.flatnonzero(sent[:, i])
             w = _product(p[x], sent[x, i])
             above += float(w[0] @ worse[i, x])
+            if not np.isfinite(above):
+                return None
             sums = _total(_scaled((w[0][:, None], w[1][:, None]), np.column_stack([B[x, i], E[x]])))
             cost[i] += sums[0]
             heard[i] += sums[1:]
     bob, eve = cost.sum(), arrays.least_replies(heard).sum()
     error = 8 * (N + 64) * _RIGHT * (bob + lam * heard.sum()) + EXACT.number(_TINY)
-    bound = bob - (u * heard).sum() - EXACT.number(above * (1 + 1e-9))
+    bound = bob - (u * heard).sum() - EXACT.number(above * (1 + (N + 64) * 4 * UNIT))
     return bob / mass[0], eve / mass[0], (bob - lam * eve + error) / mass[0], (bound - error) / mass[0]
 
 
 def _regret(B: Array, E: Array, u: Array) -> Array:
     """R(x,i) - min_k R(x,k) from above, (b, n): after e + 4 operations R is off by so many ulp of its terms."""
-    price = u @ E.T
-    R = B.T - price
-    error = 2 * (E.shape[1] + 4) * UNIT * (B.T + price) + _TINY
-    low = R - error
+    with np.errstate(over="ignore", invalid="ignore"):
+        price = u @ E.T
+        R, error = B.T - price, 2 * (E.shape[1] + 4) * UNIT * (B.T + price) + _TINY
+        low = R - error
     best, at = low.argmin(axis=0), np.arange(len(B))
     least = low[best, at]
     low[best, at] = np.inf

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from bap_cli.show import risk_table
-from bap_cli.terminal import console, paragraph, say, short, show_rows, show_table
+from bap_cli.terminal import console, paragraph, say, say_lines, show_rows, show_table
 from bap_lp.model.display import clean, counted, equals, percent, person
 from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
@@ -40,33 +40,12 @@ def show_solution(solution: StudySolution, source: str, choice: str, verdict: Se
     out.print()
     risk_table(out, solution.risks, solution.lam)
     out.print()
-    columns = zip(study.targets, solution.columns, solution.changed, strict=True)
-    rows = [[clean(target.column), short(risk), percent(changed)] for target, risk, changed in columns]
-    show_table(out, ("column", "risk", "cells changed"), rows, (1, 2))
-    out.print()
-    rows = []
-    for spy, *risks in zip(study.spies, solution.eves, solution.nulls, solution.fulls, strict=True):
-        knows = ", ".join(clean(study.names[k]) for k in spy.knows) or "nothing"
-        rows.append([clean(spy.name), clean(study.names[spy.secret]), knows, *map(short, risks)])
-    show_table(out, ("Eve", "wants", "knows", "risk", "no release", "whole record"), rows, (3, 4, 5))
-    for words in informed_words(solution):
-        say(out, words)
-    out.print()
-    if solution.promises:
-        say(out, "Conditions:")
-        bullets(solution.promises, out)
-        rates = {name: price for name, price in solution.shadow_prices.items() if price}
-        if rates:
-            told = ", ".join(f"{clean(name)} {float(price):.3g}" for name, price in rates.items())
-            say(out, f"R_A falls, per unit by which a number is relaxed, at the rate: {told}.")
-        out.print()
-    if solution.exact and solution.gap == 0:
-        say(out, f"This is proved exactly: no release has a smaller R_A. {equals('Value = bound', solution.value)}.")
-    else:
-        ends = f"value {float(solution.value):.12g}, lower bound {float(solution.bound):.12g}"
-        say(out, f"This is proved up to {float(solution.gap):.2g}: {ends}.")
-    for line in solution.reports_in_words():
-        say(out, line)
+    say_lines(out, (clean(line, 1000) for line in solution.summary().splitlines()[1:]))
+    say_lines(out, informed_words(solution))
+    rates = {name: price for name, price in solution.shadow_prices.items() if price} if solution.promises else {}
+    if rates:
+        shown = ", ".join(f"{clean(name)} {float(price):.3g}" for name, price in rates.items())
+        say(out, f"R_A falls, per unit by which a number is relaxed, at the rate: {shown}.")
     out.print(f"Method: {solution.method}.")
 
 

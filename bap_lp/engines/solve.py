@@ -30,6 +30,7 @@ from bap_lp.engines.linear.optimum import Infeasible, optimum, scaled
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.engines.start import best_release, choose, release_basis
 from bap_lp.engines.structured import exact_vertex
+from bap_lp.engines.substitution import Substitution
 from bap_lp.engines.ties import Tie
 from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse, compact
@@ -88,7 +89,8 @@ def exact_pair(
     if allowed is not None:
         lp, costs = lp.on_columns(small.keep), [cost[small.keep] for cost in costs]
     if guess is None:
-        found = optimum(lp, ties=costs, start=small.start, lazy=small.lazy)
+        start = small.start if small.substitution is None else Start(small.vertex(ties=()).basic)
+        found = optimum(lp, ties=costs, start=start, lazy=small.lazy)
     else:
         found = exact_optimum(lp, guess, costs, refined=lp.shape[0] < _REFINED)
     z = EXACT.zeros(len(small.keep))
@@ -145,10 +147,22 @@ class _Rounded:
 
     def vertex(self, basic: Array | None = None, ties: Sequence[Tie] | None = None) -> FloatVertex:
         """From the start or from a basis, with all ties or some of them."""
-        lp, columns, _ = self.scaled
-        costs = [tie.cost(self.form)[self.keep] * columns for tie in (self.ties if ties is None else ties)]
-        costs = [cost for cost in costs if np.isfinite(cost).all()]
-        return solve_lp(lp, costs, self.start if basic is None else Start(basic), self.lazy)
+        lp, columns, rows = self.scaled
+        costs = [tie.cost(self.form)[self.keep] for tie in (self.ties if ties is None else ties)]
+        smaller = self.substitution if basic is None else None
+        if smaller is None:
+            start = self.start if basic is None else Start(basic)
+            return solve_lp(lp, [own for cost in costs if np.isfinite(own := cost * columns).all()], start, self.lazy)
+        small, wide, tall = scaled(smaller.lp)
+        costs = [own for cost in costs if np.isfinite(own := (smaller.T.T @ cost) * wide).all()]
+        found = solve_lp(small, costs)
+        z, plain = (smaller.T @ (v * wide) / columns for v in (found.z, found.before_ties[0]))
+        y, before = smaller.whole(found.y * tall, found.before_ties[1])
+        return FloatVertex(z, y / rows, smaller.whole(found.y * tall, found.basic)[1], found.optimal, (plain, before))
+
+    @cached_property
+    def substitution(self) -> Substitution | None:
+        return Substitution.of(self.program.rounded, self.form) if self.allowed is None else None
 
     def perturbed(self) -> Array:
         """The basis of a free problem with costs perturbed as the ties choose: most often the vertex they lead to.

@@ -34,6 +34,7 @@ ASKED = (
     *("posterior_ratio", "signal_floor", "max_leakage", "pufferfish", "independent_of", "margin"),
 )
 _PATIENCE = 60  # seconds for a case
+_SHOWN = 20  # differences
 
 
 class Draw(random.Random):
@@ -337,6 +338,8 @@ def main(report: Callable[[str], None] = print) -> None:
         alike += "channel" in ours and ours["channel"] == theirs.get("channel")
         if how := differs(case, ours, theirs):
             wrong += 1
+            if wrong > _SHOWN:
+                continue
             report(f"case {k} ({case['question']}, {case['conditions']}): {how}")
     seconds = [sum(one["seconds"] for one in answers) for answers in both]
     report(

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.clock import OutOfTime, check, remaining, watched
+from bap_lp.engines.centring import centred
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.solve import centred
 from bap_lp.model.reports import Reporter
 from bap_lp.program.bound import Dual, Observer, Program, Sparse
 from bap_lp.rational import Array, floats

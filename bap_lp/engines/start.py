@@ -40,12 +40,10 @@ def choose(program: Program) -> Choice:
         rows = N + sum(o.views * o.columns for o in program.observers) + sum(map(len, program.rows))
         return Choice(4 * rows if rows <= N * S else 0, "dual")
     e = free.shape[2]
-    if N >= 400 and S * e <= 2 * N:  # floats (1000, 10, 10): 180 / 19 / 491; 0-1 (2000, 20, 5): 37 / 25 / 3563
-        return Choice(0, "states")
     if N * S * e <= 10_000:  # floats (50, 5, 5): .5 / .9 / 1.4; (52, 52, 2): 1.7 / 3.7 / 7.4
         return Choice(2 * (N + S * e), "dual")
-    if S * e <= N:  # floats (300, 8, 8): 18 / 5 / 43; 0-1 (300, 8, 8): 1.4 / 7.4 / 52
-        return Choice(100, "states")
+    if S * e <= N:  # floats (300, 8, 8): 18 / 5 / 43; (1000, 10, 10): 180 / 19 / 491; 0-1 (2000, 20, 5): 37 / 25 / 3563
+        return Choice(0, "states")
     if S * e <= 2 * N:  # floats (200, 20, 20): 265 / 62 / 537; 0-1 (200, 100, 4): 15 / 123 / 109
         return Choice(400, "states")
     if N * S * e <= 30_000:  # integers (100, 50, 5): 40 / 38 / 57; floats (100, 100, 2): 8 / 15 / 30

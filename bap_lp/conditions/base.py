@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import all_exact, plain
-from bap_lp.model.display import clean, fraction
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
@@ -79,13 +78,6 @@ class Condition:
     def written(cls, name: str, value: Any) -> Any:
         """A field as the file has it."""
         return plain(value)
-
-    @classmethod
-    def words(cls, name: str, value: Any) -> str:
-        """A field in a line that names it."""
-        if isinstance(value, tuple):
-            return f"{name}: " + "; ".join(clean(str(one), 200) for one in value)
-        return name if value is True else f"{name} = {value if type(value) is int else fraction(value)}"
 
     @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:

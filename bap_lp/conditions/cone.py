@@ -29,14 +29,13 @@ from bap_lp.rational import EXACT, Array
 
 @dataclass(frozen=True, eq=False)
 class ConeRow:
-    """What a vector g_k means: where the demand stands, its words, its number, and how g_k depends on that.
+    """What a vector g_k means: where the demand stands, its number, and how g_k depends on that.
 
     slope: h(x), where g_k is g_k - r h if the demand asks less by r; None without a number. told: a group of Eve's
     columns and one of them, where the row is only about signals that prescribe it.
     """
 
     label: str
-    words: str
     slope: Array | None = None
     value: Any = None
     told: tuple[int, int] | None = None
@@ -91,7 +90,7 @@ class SignalCone(Condition):
         if not wrong.any():
             return ""
         k, s = (int(v[0]) for v in np.nonzero(wrong))
-        return f"signal {s} breaks {self.meaning[k].label}: {self.meaning[k].words}"
+        return f"signal {s} breaks {self.meaning[k].label}"
 
     def _about(self, signals: Signals) -> Array:
         """Which rows there are: signals x vectors."""

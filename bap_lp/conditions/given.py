@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.conditions.reading import read_number
+from bap_lp.model.display import clean
 from bap_lp.model.labels import gone, nearest
 from bap_lp.model.problem import Problem
 from bap_lp.rational import InputError
@@ -111,9 +113,9 @@ class Conditions:
         return {name: kind.written(name, given[name]) for name, kind in self.kinds().items()}
 
     def words(self) -> str:
-        """What is set, in a line."""
-        given = self.given()
-        return ", ".join(kind.words(name, given[name]) for name, kind in self.kinds().items())
+        """What is set, as a file has it, in a line."""
+        found = {name: value if isinstance(value, str) else json.dumps(value) for name, value in self.written().items()}
+        return ", ".join(name if text == "true" else f"{name} = {clean(text, 200)}" for name, text in found.items())
 
     def demands(self, problem: Problem) -> tuple[Condition, ...]:
         """What is demanded of an exact problem, an object per entry of the table; refuses what does not fit it."""

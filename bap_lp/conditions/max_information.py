@@ -57,10 +57,6 @@ class InformationLimit:
     def exact(self) -> bool:
         return all_exact(self.at_most)
 
-    def __str__(self) -> str:
-        what = "a secret" if self.secret is not None else "the data" if self.eve is None else f"what {self.eve} wants"
-        return f"at most {figure(self.at_most)} bits about {what}"
-
     def labels(self, problem: Problem, field: str) -> Any:
         """a(x) of every state."""
         if self.secret is not None:

@@ -24,11 +24,10 @@ from bap_lp.conditions.reading import (
     hundred,
     indicator,
     listed,
-    named,
     read_event,
     read_number,
 )
-from bap_lp.model.display import clean, person
+from bap_lp.model.display import person
 from bap_lp.model.problem import Problem
 from bap_lp.rational import Array, InputError
 
@@ -57,16 +56,6 @@ class PosteriorCap:
     @property
     def exact(self) -> bool:
         return not any(isinstance(c, float) for c in (self.at_most, self.at_least))
-
-    def __str__(self) -> str:
-        low = "" if self.at_least is None else f"{self.at_least} <= "
-        high = "" if self.at_most is None else f" <= {self.at_most}"
-        return f"{low}P({named(self.event)} | {self.seen}){high}"
-
-    @property
-    def seen(self) -> str:
-        """What the probability is given."""
-        return "signal" if self.eve is None else f"signal, what {self.eve} knows"
 
     def masses(self, problem: Problem, field: str) -> list[Array]:
         """p(x), or p(x) k(z|x) for every z that the Eve may know."""
@@ -98,9 +87,8 @@ class PosteriorCaps(SignalCone):
             for name, sign in (("at_most", 1), ("at_least", -1)):
                 if getattr(cap, name) is not None:
                     c = limit(getattr(cap, name), sign, problem)
-                    words = f"P({named(cap.event)} | {cap.seen}) must be {name.replace('_', ' ')} {getattr(cap, name)}"
                     for here in masses:
-                        yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", words, here, c)
+                        yield sign * here * (inside - c), ConeRow(f"{cls.name}[{k}].{name}", here, c)
 
 
 @dataclass(frozen=True)
@@ -112,9 +100,6 @@ class PosteriorRatio(RatioBound):
 
     def read(self, field: str) -> Self:
         return replace(super().read(field), event=read_event(self.event, f"{field}.event"))
-
-    def __str__(self) -> str:
-        return f"P({named(self.event)} | signal) within a factor {self.stated} of P({named(self.event)})"
 
 
 class PosteriorRatios(SignalCone):
@@ -131,9 +116,9 @@ class PosteriorRatios(SignalCone):
         p = problem.p
         for k, one in enumerate(stated):
             inside, K = indicator(problem, one.event, f"{cls.name}[{k}].event"), one.ratio
-            share, label, words = p.dot(inside), f"{cls.name}[{k}]", f"{one}"
-            yield p * (inside - K * share), ConeRow(label, words, p * share, K)
-            yield p * (share - K * inside), ConeRow(label, words, p * inside, K)
+            share, label = p.dot(inside), f"{cls.name}[{k}]"
+            yield p * (inside - K * share), ConeRow(label, p * share, K)
+            yield p * (share - K * inside), ConeRow(label, p * inside, K)
 
 
 class Independence(SignalCone):
@@ -145,10 +130,6 @@ class Independence(SignalCone):
         return tuple(read_event(event, f"{cls.name}[{k}]") for k, event in enumerate(events))
 
     @classmethod
-    def words(cls, name: str, value: Any) -> str:
-        return "signals independent of " + "; of ".join(clean(named(event)) for event in value)
-
-    @classmethod
     def sentence(cls, value: Any, problem: Problem) -> str:
         return f"The messages tell nothing about whether the data are {event_named(value)}."
 
@@ -157,6 +138,6 @@ class Independence(SignalCone):
         for k, event in enumerate(stated):
             inside = indicator(problem, event, f"{cls.name}[{k}]")
             vector = problem.p * (inside - problem.p.dot(inside))
-            row = ConeRow(f"{cls.name}[{k}]", f"it must not depend on {named(event)}")
+            row = ConeRow(f"{cls.name}[{k}]")
             yield vector, row
             yield -vector, row

@@ -72,11 +72,6 @@ class Privacy(PairCondition):
         return super().written(name, value)
 
     @classmethod
-    def words(cls, name: str, value: Any) -> str:
-        among = {"neighbours": "between neighbours", "metric": "along a metric"}
-        return among[name] if name in among else super().words(name, value)
-
-    @classmethod
     def sentences(cls, given: Conditions, problem: Problem) -> Iterator[str]:
         if ratio_of(given) is None:
             return

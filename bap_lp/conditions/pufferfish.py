@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.reading import RatioBound, event_named, factor, indicator, listed, named, read_event
+from bap_lp.conditions.reading import RatioBound, event_named, factor, indicator, listed, read_event
 from bap_lp.model.display import counted
 from bap_lp.model.display import listed as all_of
 from bap_lp.model.labels import exact_distribution, probability
@@ -49,10 +49,6 @@ class SecretPairs(RatioBound):
     def exact(self) -> bool:
         return super().exact and not any(isinstance(v, float) for row in self.priors or () for v in row)
 
-    def __str__(self) -> str:
-        pairs = "; ".join(f"{named(a)} against {named(b)}" for a, b in self.pairs[:4])
-        return f"{pairs}{'; ...' if len(self.pairs) > 4 else ''}, within a factor {self.stated}"
-
 
 class Pufferfish(SignalCone):
     name = "pufferfish"
@@ -83,9 +79,8 @@ class Pufferfish(SignalCone):
                     rule = f"has {len(prior)} entries, must have {len(p)}, one per state"
                     raise InputError(f"{label}.priors[{n}]", None, rule)
                 r = p if prior is None else exact_distribution(prior)
-                for pair, (a, b) in zip(one.pairs, events, strict=True):
+                for a, b in events:
                     if r.dot(a) > 0 and r.dot(b) > 0:
                         first, second = r * a / r.dot(a), r * b / r.dot(b)
-                        words = " and ".join(map(named, pair)) + f" must look alike up to a factor {one.stated}"
                         for more, less in ((first, second), (second, first)):
-                            yield more - K * less, ConeRow(label, words, less, K)
+                            yield more - K * less, ConeRow(label, less, K)

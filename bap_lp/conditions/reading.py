@@ -126,10 +126,6 @@ class RatioBound:
         """K = exp(eps); an irrational one is rounded down."""
         return exponential_below(self.epsilon) if self.exp_epsilon is None else EXACT.number(self.exp_epsilon)
 
-    @property
-    def stated(self) -> str:
-        return f"exp({self.epsilon})" if self.exp_epsilon is None else str(self.exp_epsilon)
-
 
 def rows_of(kind: type, values: Any, field: str) -> tuple[Any, ...]:
     """Demands of one kind from a list of tables (or of values read before)."""

@@ -15,7 +15,7 @@ from typing import Any
 from bap_lp.conditions.base import limit
 from bap_lp.conditions.cone import ConeRow, SignalCone
 from bap_lp.conditions.reading import figure, read_number
-from bap_lp.model.display import clean, fraction, person
+from bap_lp.model.display import person
 from bap_lp.model.problem import Problem
 from bap_lp.rational import Array, InputError, text
 
@@ -40,12 +40,6 @@ class SignalFloor(SignalCone):
         return {eve: text(floor) for eve, floor in value} if isinstance(value, tuple) else text(value)
 
     @classmethod
-    def words(cls, name: str, value: Any) -> str:
-        if not isinstance(value, tuple):
-            return super().words(name, value)
-        return f"{name} " + ", ".join(f"{clean(eve)} {fraction(floor)}" for eve, floor in value)
-
-    @classmethod
     def sentence(cls, value: Any, problem: Problem) -> str:
         every = problem.eves[0].name if len(problem.eves) == 1 else "every Eve"
         name, floor = value if isinstance(value, tuple) else (every, value)
@@ -68,8 +62,7 @@ class SignalFloor(SignalCone):
             if eve.name in wanted:
                 floor, counted = limit(wanted[eve.name], -1, problem), eve.loss if eve.harm is None else eve.harm
                 label = f"{cls.name}.{eve.name}" if by_name else cls.name
-                words = f"the risk of {eve.name} given a signal must be at least {wanted[eve.name]}"
                 here = p if problem.eve_shares is None else p * problem.eve_shares[:, group]
                 for j, loss in enumerate(counted.T):
                     told = (group, columns.start + j) if problem.misaligned else None
-                    yield here * (floor - loss), ConeRow(label, words, here, floor, told)
+                    yield here * (floor - loss), ConeRow(label, here, floor, told)

@@ -12,7 +12,7 @@ as one observer with losses p(x) E(x,j), whose price is lam.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import all_exact, plain
@@ -28,14 +28,6 @@ def limit(value: Any, looser: int, problem: Problem) -> Any:
     """A limit as a rational; in floats, where it may be an attainable extreme, rounded, looser by 2^-48 of its size."""
     found = EXACT.number(value)
     return found + looser * LOOSE * abs(found) if problem.of_floats else found
-
-
-class Part(NamedTuple):
-    """One of the demands of a condition: as in the user's table, its number (None if it has none), and it alone."""
-
-    label: str
-    value: Any
-    condition: Condition
 
 
 class Condition:
@@ -68,6 +60,11 @@ class Condition:
     def of(cls, given: Conditions, problem: Problem) -> Condition | None:
         """The demand on an exact problem, None if there is none."""
         raise NotImplementedError
+
+    @classmethod
+    def label(cls, k: int, one: Any) -> str:
+        """What entry k of its list is called."""
+        return f"{cls.name}[{k}]"
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
@@ -109,18 +106,6 @@ class Condition:
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         """Its part of the multipliers of merged states, on the problem's own; share: p(x) over that of its class."""
         return dual
-
-    def parts(self) -> list[Part]:
-        """Its single demands."""
-        return [Part(self.name, None, self)]
-
-    def kept(self) -> Condition | None:
-        """What of it holds whatever else is demanded; None if it may be dropped as a whole."""
-        return None
-
-    def joined(self, other: Condition) -> Condition:
-        """This demand and another of the same condition."""
-        raise NotImplementedError
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """How fast R_A falls as a number of the demand is relaxed, by the number's name; none by default."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Part
+from bap_lp.conditions.base import Condition
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import rows_of
 from bap_lp.model.problem import Problem
@@ -105,19 +105,6 @@ class SignalCone(Condition):
         s, k = np.nonzero(self._about(program.signals))
         row, x = np.nonzero((self.g != 0)[k])
         program.demand(self.name, EXACT.zeros(len(s)), (row, x, s[row], self.g[k[row], x]))
-
-    def parts(self) -> list[Part]:
-        """One per label, with all its rows."""
-        out = []
-        for label in dict.fromkeys(row.label for row in self.meaning):
-            own = [k for k, row in enumerate(self.meaning) if row.label == label]
-            alone = replace(self, g=self.g[own], meaning=tuple(self.meaning[k] for k in own))
-            out.append(Part(label, alone.meaning[0].value, alone))
-        return out
-
-    def joined(self, other: Condition) -> SignalCone:
-        assert isinstance(other, SignalCone)
-        return replace(self, g=np.concatenate([self.g, other.g]), meaning=self.meaning + other.meaning)
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum_s w[s,k] sum_x h_k(x) q[x,s] per unit of the number of a demand."""

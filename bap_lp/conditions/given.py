@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.conditions.reading import read_number
@@ -107,6 +107,26 @@ class Conditions:
         """The entry of the table that each condition that is set belongs to."""
         return {name: _owners()[name] for name in vars(self)["_given"]}
 
+    def demanded(self) -> dict[str, Conditions]:
+        """Its single demands by label, each alone: what one kind of condition asks for, or one entry of its list."""
+        given, out = self.given(), dict[str, Conditions]()
+        for kind in dict.fromkeys(self.kinds().values()):
+            own = {name: given[name] for name in kind.fields() if name in given}
+            first = next(iter(own))
+            entries = own[first] if len(own) == 1 and isinstance(own[first], tuple) else ()
+            alone = {kind.label(k, one): _alone({first: (one,)}) for k, one in enumerate(entries)}
+            out |= alone or {first: _alone(own)}
+        return out
+
+    @classmethod
+    def joined(cls, parts: Iterable[Conditions]) -> Conditions:
+        """All these demands of one table together."""
+        out: dict[str, Any] = {}
+        for part in parts:
+            for name, value in part.given().items():
+                out[name] = out[name] + value if isinstance(out.get(name), tuple) else value
+        return _alone(out)
+
     def written(self) -> dict[str, Any]:
         """The [conditions] table of a file that says the same."""
         given = self.given()
@@ -125,6 +145,13 @@ class Conditions:
 
         found = (kind.of(self, problem) for kind in TABLE.values())
         return tuple(demand for demand in found if demand is not None)
+
+
+def _alone(given: dict[str, Any]) -> Conditions:
+    """Conditions of fields that are read already."""
+    out = Conditions()
+    vars(out)["_given"] = given
+    return out
 
 
 def _owners() -> dict[str, type[Condition]]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.base import Condition, limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.logarithms import log_above, log_below
@@ -143,9 +143,6 @@ class MaxInformation(Condition):
         rhs = EXACT.list(c * two - _entropy(one)[0] for c, one in zip(self.limits, self.reporters, strict=True))
         s, k = np.indices((len(program.signals), len(losses))).reshape(2, -1)
         program.demand(self.name, rhs, terms=[(self.name, k, s, k, EXACT.full(len(s), 1))])
-
-    def parts(self) -> list[Part]:
-        return [Part(self.name, max(self.limits), self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """Per bit."""

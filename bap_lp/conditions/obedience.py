@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.base import Condition, limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import figure
 from bap_lp.model.beliefs import Belief
@@ -82,9 +82,6 @@ class Obeyed(Condition):
         s, _, gains = self.gains(program.arrays, program.signals)
         x, k = np.nonzero(gains != 0)
         program.demand(self.name, EXACT.zeros(len(s)), (k, x, s[k], gains[x, k]))
-
-    def parts(self) -> list[Part]:
-        return [Part("margin", self.margin, self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w[s,a,d] P_a(s) per unit of the margin; P_a(s): how probable agent a finds the signal."""
@@ -150,18 +147,6 @@ class Obedience(Obeyed):
     @classmethod
     def fields(cls) -> tuple[str, ...]:
         return ("margin",)
-
-    def kept(self) -> Obedience:
-        """Agents with beliefs of their own obey in any case."""
-        return Obedience(0 * self.margin, self.beliefs, self.bobs, self.p)
-
-    def parts(self) -> list[Part]:
-        """The margin, if there is one; obedience itself cannot be dropped."""
-        return super().parts() if self.margin > 0 else []
-
-    def joined(self, other: Condition) -> Condition:
-        assert isinstance(other, Obedience)
-        return self if self.margin >= other.margin else other
 
     def features(self) -> Array:
         own = np.hstack([part for b in self.beliefs for part in (b.mass[:, None], b.act)])

@@ -73,6 +73,11 @@ class PosteriorCaps(SignalCone):
     kind = PosteriorCap
 
     @classmethod
+    def label(cls, k: int, one: PosteriorCap) -> str:
+        ends = [name for name in ("at_most", "at_least") if getattr(one, name) is not None]
+        return ".".join([super().label(k, one), *(ends if len(ends) == 1 else [])])
+
+    @classmethod
     def sentence(cls, value: Any, problem: Problem) -> str:
         ends = {"at most": value.at_most, "at least": value.at_least}
         words = " and ".join(f"{name} {hundred(c)}" for name, c in ends.items() if c is not None)

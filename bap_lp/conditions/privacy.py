@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from flint import fmpq
 
-from bap_lp.conditions.base import Part, limit
+from bap_lp.conditions.base import limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.max_leakage import per_state, spread
 from bap_lp.conditions.pairs import (
@@ -150,9 +150,6 @@ class Privacy(PairCondition):
     def expanded(self, dual: Dual, index: Array, share: Array) -> Dual:
         return spread(dual, ("top", "low"), index, share) if self.distances is None else dual
 
-    def parts(self) -> list[Part]:
-        return [Part("exp_epsilon", self.base, self)]
-
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """R_A falls by sum w d K^(d-1) q(s|x') per unit of K."""
         w, q = dual.weights[self.name], sent.q
@@ -223,9 +220,6 @@ class ApproximatePrivacy(PairCondition):
         beyond, weights = dual.replies["beyond"], dual.weights[self.name]
         replies = dict(dual.replies) | {"beyond": beyond[:, columns] * np.repeat(part, 2)}
         return Dual(replies, dict(dual.weights) | {self.name: weights[place] * part})
-
-    def parts(self) -> list[Part]:
-        return [Part("delta", self.delta, self)]
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         """The rate of K is sum u d K^(d-1) q(s|x'), with the replies u that say that a pair exceeds its ratio."""

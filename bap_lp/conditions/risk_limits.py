@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.base import Condition, Part, limit
+from bap_lp.conditions.base import Condition, limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import figure, together, told
 from bap_lp.model.problem import Problem
@@ -35,9 +35,6 @@ class NumberLimit(Condition):
 
     def shadow(self, dual: Dual, sent: SentSignals) -> dict[str, Any]:
         return {self.name: dual.weights[self.name][0]}
-
-    def parts(self) -> list[Part]:
-        return [Part(self.name, self.limit, self)]
 
 
 class EveFloor(NumberLimit):

@@ -36,6 +36,10 @@ class SignalFloor(SignalCone):
         return tuple((str(name), read_number(floor, f"{cls.name}.{name}", 0)) for name, floor in pairs)
 
     @classmethod
+    def label(cls, k: int, one: Any) -> str:
+        return f"{cls.name}.{one[0]}"
+
+    @classmethod
     def written(cls, name: str, value: Any) -> Any:
         return {eve: text(floor) for eve, floor in value} if isinstance(value, tuple) else text(value)
 

@@ -13,7 +13,7 @@ a margin, survives pooling only where Bob and all Eves decide alike; both risks 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -264,8 +264,3 @@ class LoweredProblem(ReadOnly):
     def sent_whole(self, q: Array) -> SentSignals:
         """The same for a channel on the problem's own states."""
         return SentSignals(self.whole, self.signals, q, self.whole_scores)
-
-    def demanding(self, demands: Sequence[Any]) -> LoweredProblem:
-        """The same states with other demands, and the signals that these need."""
-        signals = signals_of(self.problem, any(demand.tuples for demand in demands))
-        return replace(self, demands=tuple(demands), signals=signals)

@@ -42,7 +42,7 @@ REFUSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"signal_floor": 1}, ("signal_floor",)),
     ({"signal_floor": {"Eve": 2}, "max_leakage": 2}, ("signal_floor.Eve",)),
     ({"max_leakage": "5/4", "max_bob_risk": "3/10"}, ("max_bob_risk", "max_leakage")),
-    ({"exp_epsilon": 2, "delta": "1/10", "max_bob_risk": "3/10", "max_leakage": 2}, ("max_bob_risk", "delta")),
+    ({"exp_epsilon": 2, "delta": "1/10", "max_bob_risk": "3/10", "max_leakage": 2}, ("max_bob_risk", "exp_epsilon")),
     ({"independent_of": [["heads"]], "max_bob_risk": "3/10"}, ("max_bob_risk", "independent_of[0]")),
     ({"pufferfish": {"pairs": [[["heads"], ["tails"]]], "exp_epsilon": 2}, "max_bob_risk": "3/10"},
      ("max_bob_risk", "pufferfish[0]")),

@@ -54,8 +54,10 @@ class AskedProblem:
         whole = problem.exactly
         return cls(problem, conditions, LoweredProblem.of(whole, conditions.demands(whole)), exact)
 
-    def demanding(self, layout: LoweredProblem) -> AskedProblem:
-        return replace(self, layout=layout)
+    def under(self, conditions: Conditions) -> AskedProblem:
+        """The same problem under other conditions."""
+        whole = self.layout.problem
+        return replace(self, conditions=conditions, layout=LoweredProblem.of(whole, conditions.demands(whole)))
 
     @property
     def deterministic(self) -> bool:

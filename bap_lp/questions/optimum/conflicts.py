@@ -8,8 +8,8 @@ floor.
 The conflict is found by a deletion filter: leave out one demand after the other, and keep it out if the rest is still
 impossible.
 
-Deterministic mechanisms are no convex set: there the proof goes case by case, with the parts of the search, or tries
-all maps if they are few. The deletion filter then leaves out determinism as well, and a condition stays in the conflict
+Deterministic mechanisms are no convex set: there the proof goes case by case, with the parts of the search.
+The deletion filter then leaves out determinism as well, and a condition stays in the conflict
 if the search without it was given up, at its limit of nodes or of time.
 """
 
@@ -22,7 +22,6 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from bap_lp.clock import OutOfTime
-from bap_lp.conditions.base import Condition, Part
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import plain
 from bap_lp.engines.form import LinearForm
@@ -61,10 +60,6 @@ def within_range(asked: AskedProblem) -> None:
             risk, more = ("R_E", ", which is the most private of all") if eve else ("R_B", "")
             rule = f"is not attainable: {risk} lies between {low} (full release) and {high} (null release){more}"
             raise _with(ConflictError(name, getattr(conditions, name), rule), (name,), asked)
-
-
-def _parts(layout: LoweredProblem) -> list[Part]:
-    return [p for demand in layout.demands if demand.convex for p in demand.parts()]
 
 
 def _with(error: ConflictError, conflict: tuple[str, ...], asked: AskedProblem) -> ConflictError:
@@ -106,10 +101,17 @@ def refusal(asked: AskedProblem, decimals: bool = False) -> ConflictError:
                 best = None
             if best is not None and best.conflict:
                 return _with(best, best.conflict, asked)
-    conflict = least_conflict(
-        _parts(layout), lambda some: not any_channel(laid(layout, [p.condition for p in some]).program(EXACT.zero, 0))
-    )
-    return _with(_explained(layout, conflict, decimals), tuple(part.label for part in conflict), asked)
+    demands = {label: own for label, own in conditions.demanded().items() if not own.deterministic}
+    conflict = least_conflict([*demands], lambda some: not _any(asked.under(_joined(demands, some))))
+    return _with(_explained(layout, conflict, demands, decimals), tuple(conflict), asked)
+
+
+def _joined(demands: dict[str, Conditions], labels: Sequence[str]) -> Conditions:
+    return Conditions.joined(demands[label] for label in labels)
+
+
+def _any(asked: AskedProblem) -> bool:
+    return any_channel(asked.layout.program(EXACT.zero, 0))
 
 
 def least_conflict(conflict: list[One], impossible: Callable[[list[One]], bool]) -> list[One]:
@@ -140,12 +142,15 @@ def rational(conditions: Conditions) -> Conditions:
     return Conditions(**read({name: plain(value) for name, value in conditions.given().items()}))
 
 
-def _explained(layout: LoweredProblem, conflict: list[Part], decimals: bool) -> ConflictError:
+def _explained(
+    layout: LoweredProblem, conflict: Sequence[str], demands: dict[str, Conditions], decimals: bool
+) -> ConflictError:
     """The line that says it."""
     if len(conflict) != 1:
-        return ConflictError("conditions", None, f"cannot be met together: {', '.join(p.label for p in conflict)}")
-    [(label, value, _)] = conflict
-    value, rule = None if value is None else stated(value, not decimals), "cannot be met"
+        return ConflictError("conditions", None, f"cannot be met together: {', '.join(conflict)}")
+    [label], rule = conflict, "cannot be met"
+    value = _number(label, demands[label])
+    value = None if value is None else stated(EXACT.number(value), not decimals)
     if label == "margin":
         told = "no mechanism makes every agent prefer his decision by that much"
         if not layout.problem.misaligned:
@@ -156,18 +161,12 @@ def _explained(layout: LoweredProblem, conflict: list[Part], decimals: bool) -> 
     return ConflictError(label, value, rule)
 
 
-def laid(layout: LoweredProblem, demands: list[Condition]) -> LoweredProblem:
-    """The layout with these demands; those of one condition become one."""
-    kept = (demand.kept() for demand in layout.demands)
-    return layout.demanding(together([demand for demand in kept if demand is not None], demands))
-
-
-def together(kept: Sequence[Condition], demands: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Demands with further ones; those of one condition become one."""
-    by_name: dict[str, Condition] = {demand.name: demand for demand in kept}
-    for demand in demands:
-        by_name[demand.name] = by_name[demand.name].joined(demand) if demand.name in by_name else demand
-    return tuple(by_name.values())
+def _number(label: str, demand: Conditions) -> Any:
+    """The number that a label is about, if it is about one."""
+    value = next(iter(demand.given().values()))
+    one = value[0] if isinstance(value, tuple) else value
+    found = one[1] if isinstance(one, tuple) else getattr(one, label.rpartition(".")[2], one)
+    return found if isinstance(found, (Fraction, float)) else None
 
 
 def any_channel(program: Program) -> bool:
@@ -198,28 +197,20 @@ def margin_of(problem: Problem, null: bool) -> Any:
 
 def searched_refusal(asked: AskedProblem, lam: Any, bob_weight: int, cases: tuple[Case, ...]) -> ConflictError:
     """Why no deterministic mechanism meets the conditions; the cases prove it."""
-    layout = asked.layout
-    conflict: list[tuple[str, Condition]] = []
-    for demand in layout.demands:
-        if demand.convex:
-            conflict += [(part.label, part.condition) for part in demand.parts()]
-        else:
-            conflict.append((demand.name, demand))
-    conflict = least_conflict(
-        conflict, lambda some: not _possible(asked, [demand for _, demand in some], lam, bob_weight)
+    demands = asked.conditions.demanded()
+    labels = least_conflict(
+        [*demands], lambda some: not _possible(asked.under(_joined(demands, some)), lam, bob_weight)
     )
-    labels = [label for label, _ in conflict]
-    name = next((label for label, demand in conflict if not demand.convex), labels[0])
+    name = next((label for label in labels if demands[label].deterministic), labels[0])
     others = ", ".join(label for label in labels if label != name)
     rule = f"cannot be met together with {others}" if others else "cannot be met"
-    error = ConflictError(name, getattr(asked.conditions, name, None), rule)
+    error = ConflictError(name, demands[name].given().get(name), rule)
     error.conflict = tuple(labels)
     error.proof = proved_conflict(asked, cases)
     return error
 
 
-def _possible(asked: AskedProblem, demands: list[Condition], lam: Any, bob_weight: int) -> bool:
-    fewer = asked.demanding(laid(asked.layout, demands))
+def _possible(fewer: AskedProblem, lam: Any, bob_weight: int) -> bool:
     try:
         relaxed = fewer.relaxed(lam, bob_weight)
         if fewer.deterministic:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.conditions.base import Part
-from bap_lp.conditions.given import Conditions, conditions_of_each
+from bap_lp.conditions.given import Conditions, conditions_of_each, demands_of_each
 from bap_lp.engines.solve import Infeasible, optimise, unfeasible
 from bap_lp.engines.ties import Tie
 from bap_lp.engines.ties import weights as fixed_weights
@@ -24,7 +23,7 @@ from bap_lp.program.finish import Pair, priced
 from bap_lp.program.several import Audience, scenario_program, tier_program
 from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.proof.checking import verify
-from bap_lp.questions.optimum.conflicts import any_channel, least_conflict, together
+from bap_lp.questions.optimum.conflicts import any_channel, least_conflict
 from bap_lp.rational import EXACT, Array, InputError, is_exact, public
 
 _SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth an exact solution
@@ -94,14 +93,14 @@ def _refusal(read: ReadProblems, audiences: Sequence[Audience], tiers: bool) -> 
     def program(some: Sequence[Audience]) -> Program:
         return (tier_program(some, zeros, zeros) if tiers else scenario_program(some, zeros)).silent
 
-    def keeping(parts: list[tuple[int, Part]]) -> list[Audience]:
-        own = [[part.condition for n, part in parts if n == k] for k in range(len(audiences))]
-        return [replace(one, demands=together([], asked)) for one, asked in zip(audiences, own, strict=True)]
+    demands = {(k, label): own for k, one in enumerate(read.asked) for label, own in one.demanded().items()}
 
-    each = enumerate(audiences)
-    conflict = [(k, part) for k, one in each for d in one.demands for part in d.parts()]
-    conflict = least_conflict(conflict, lambda some: not any_channel(program(keeping(some))))
-    labels = tuple(f"problems[{k}].{part.label}" for k, part in conflict)
+    def impossible(some: list[tuple[int, str]]) -> bool:
+        each = [Conditions.joined(demands[one] for one in some if one[0] == k) for k in range(len(audiences))]
+        own = zip(audiences, demands_of_each(each, read.whole), strict=True)
+        return not any_channel(program([replace(one, demands=asked) for one, asked in own]))
+
+    labels = tuple(f"problems[{k}].{label}" for k, label in least_conflict([*demands], impossible))
     several = f"cannot be met together: {', '.join(labels)}"
     error = ConflictError(*(("conditions", None, several) if len(labels) > 1 else (labels[0], None, "cannot be met")))
     error.conflict, everything = labels, program(audiences)

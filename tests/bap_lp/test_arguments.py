@@ -17,7 +17,7 @@ COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 BEST = solve(COIN)
 JUNK = [None, 1, "1/3", [0, 1], {}, np.zeros(2), object()]
 OF_A_PROBLEM = [
-    *("solve", "lambda_path", "frontier", "corner", "compare", "calibrate", "uniqueness", "sensitivity"),
+    *("lambda_path", "frontier", "corner", "compare", "calibrate", "uniqueness", "sensitivity"),
     *("randomised_response_family", "to_cvxpy"),
 ]
 

@@ -14,8 +14,8 @@ Then the columns that are nearly tied at u are open, states with one open column
 over the open columns of the others, from the vertex at which every state sends its least one. Columns that its
 duals u price below zero are opened, over all states, until there are none: the vertex is optimal.
 
-Ties are broken by adding noise of 1e-6 to Bob's losses. The last step, on the losses themselves, starts from the vertex
-of the perturbed program, which is optimal without the noise too if this is small enough. Every lower bound is the dual
+Ties are broken by noise in Bob's losses, 1e-6 of their spread. The last step, without it, starts from the vertex of the
+perturbed program, which is optimal without the noise too if this is small enough. Every lower bound is the dual
 function itself and every value is computed from rho, so the gap is right whatever the methods did.
 """
 
@@ -39,7 +39,7 @@ from bap_lp.rational import Array
 
 SAMPLE = 20_000  # states on which the first replies are learned
 _BLOCK = 16384  # states whose tables stay in a core's cache
-_NOISE = 1e-6  # of the scale: what breaks ties
+_NOISE = 1e-6  # of the spread of Bob's losses: what breaks ties
 _FEW = 1000  # losses of Bob up to which ties do no harm
 _ROUGH, _GAP = 1e-5, 1e-9  # of the scale: where the interior point ends, a thousandth of the noise
 _TOL = 1e-11  # of the scale: reduced costs that count as negative
@@ -365,7 +365,7 @@ def solve_game(
             noisy = arrays
             if B.size > _FEW:
                 noise = np.random.default_rng(3).random(B.shape) if noise is None else noise
-                noisy = replace(arrays, B=B + _NOISE * game.scale * noise)
+                noisy = replace(arrays, B=B + _NOISE * (largest_spread(arrays, 0.0) or game.scale) * noise)
             vertex = _Vertex(game, noisy)
             if noisy is not arrays:
                 vertex.optimise(noisy)

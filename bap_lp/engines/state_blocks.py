@@ -171,11 +171,11 @@ def solve_blocks(
         InputError: lam is no number, a block has the wrong shape or a negative or infinite entry, or the prior does not
             sum to one.
     """
+    if not isinstance(blocks, Iterable) or isinstance(blocks, (str, bytes, dict)):
+        raise InputError("problem", None, f"must be a Problem or a list of blocks, is of type {type(blocks).__name__}")
     price = number_of(lam, "lam")
     if price < 0:
         raise InputError("lam", price, "must not be negative")
-    if not isinstance(blocks, Iterable) or isinstance(blocks, (str, bytes, dict)):
-        raise InputError("problem", None, f"must be a Problem or a list of blocks, is of type {type(blocks).__name__}")
     search = _BlockSearch(float(price), progress)
     try:
         with time_limited(time_limit):

@@ -127,7 +127,7 @@ class Arrays(ReadOnly, Displayed):
 
     def extremes(self) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         losses, zero = self.tables, self.field.zero
-        full = [self.p.dot(loss.min(axis=1)) for loss in losses]
+        full = [self.p.dot(reduce(np.minimum, loss.T)) for loss in losses]  # by column, since rows are short
         null = [(signal_losses(self.p[:, None], loss) if self.exact else self.p.dot(loss)).min() for loss in losses]
         return (full[0], sum(full[1:], zero)), (null[0], sum(null[1:], zero))
 

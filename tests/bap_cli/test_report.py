@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -127,28 +126,6 @@ def test_breakpoints_typed_numbers_and_buttons_move_lambda(opened: Open) -> None
 
 
 @pytest.mark.slow
-def test_mechanism_and_signals_are_explained(opened: Open) -> None:
-    page = opened("coin_toss")
-    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
-    card = page.inner_text(".card >> nth=0")
-    for words in (
-        "“fixed”",
-        "33/40 (0.825)",
-        "10/11",
-        "Bob decides fixed.",
-        "Eve is exactly indifferent between tails and heads.",
-    ):
-        assert words in card
-    gist = page.inner_text("#gist")
-    assert "keeps 70% of the usefulness" in gist
-    assert "on average, 100% of the privacy of releasing nothing. But 17.5 times in 100 the message tells" in gist
-    assert "17.5 times in 100 the message tells as much" in page.inner_text("#short .eve")
-    assert page.title() == "Coin toss – release report"
-    page.click("#pieces button >> nth=0")
-    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "0", "1"]
-
-
-@pytest.mark.slow
 def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
     page = opened(tmp_path / "p.json")
@@ -189,31 +166,6 @@ def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tm
         "[...document.querySelectorAll('#marks button')].map((t) => t.getBoundingClientRect().toJSON())"
     )
     assert all(m["left"] >= 0 and m["right"] <= 800 for m in marks)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "opens"), [("coin_toss", True), ("location_grid", False)])
-def test_no_wide_table_shrinks_a_printed_page(opened: Open, name: str, opens: bool) -> None:
-    """A browser scales a whole document down until its widest table fits the sheet (A4 without margins: 688 px)."""
-    page = opened(name, width=688)
-    page.emulate_media(media="print")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("document.getElementById('losses').open") == opens
-    assert page.evaluate("document.documentElement.scrollWidth") <= 688
-
-
-@pytest.mark.slow
-def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Path) -> None:
-    page = opened("medical_test", width=700)
-    page.fill("#lambda", "3/4")
-    page.keyboard.press("Enter")
-    page.emulate_media(media="print")
-    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check", "next"))
-    assert "3/4" in page.inner_text("#now")
-    assert page.evaluate("document.documentElement.scrollWidth") == 700
-    picture = page.screenshot(full_page=True)
-    assert len(picture) > 50_000
-    assert page.pdf(format="A4").startswith(b"%PDF")
 
 
 @pytest.mark.slow
@@ -272,18 +224,6 @@ def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#releases tbody tr").all()]
     assert {row[0].partition(" (")[0]: row[1] for row in rows}["full"] == "no"
     assert not page.is_visible("#check")
-
-
-@pytest.mark.slow
-def test_a_page_that_cannot_serve_every_lambda_says_so(
-    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
-    text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
-    (tmp_path / "p.toml").write_text(text)
-    page = opened(tmp_path / "p.toml")
-    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check"))
-    assert "shows the optimum at the chosen λ only" in page.inner_text("#pieces-words")
 
 
 @pytest.mark.slow
@@ -466,44 +406,6 @@ def test_a_page_without_a_proof_does_not_claim_one(
     assert "proves nothing by itself" in page.inner_text("main")
 
 
-REPORTING = """
-[data]
-prior = ["2/5", "1/10", "1/5", "3/10"]
-[bob]
-{bob}
-[eve]
-name = "insurer"
-loss = "log"
-secret = ["well", "ill", "well", "ill"]
-[alice]
-lambda = 6
-"""
-
-
-@pytest.mark.parametrize("bob", ["loss = [[0, 1], [0, 1], [1, 0], [1, 0]]", 'loss = "brier"\nsecret = [1, 1, 2, 2]'])
-def test_the_page_speaks_of_probabilities_that_are_reported(opened: Open, tmp_path: Path, bob: str) -> None:
-    (tmp_path / "people.toml").write_text(REPORTING.format(bob=bob))
-    page = opened(tmp_path / "people.toml")
-    text = page.inner_text("body")
-    assert "will report probabilities of: well or ill" in text
-    assert "misses 0.968 bits" in text
-    assert "this page shows the one at the chosen λ" in page.text_content("body")
-    assert "up to rounding, with a proved tolerance" in text
-
-
-@pytest.mark.slow
-def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
-    assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
-    page = opened(tmp_path / "d")
-    raw = (tmp_path / "d" / "manifest.json").read_bytes()
-    manifest, origin = json.loads(raw), page.inner_text("#origin")
-    assert all(digest in page.inner_text("#bundle") for digest in manifest["files"].values())
-    assert all(part in origin for part in (sha256(raw).hexdigest(), manifest["source"]["sha256"], manifest["made"]))
-    assert page.inner_text("#commands").startswith("bap verify ")
-    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
-    assert page.inner_text("#verdict").startswith("Proved optimal")
-
-
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(problem=knowing_problems())
@@ -579,21 +481,6 @@ def test_what_stands_beside_the_proof_follows_from_it_or_is_refused(opened: Open
     else:
         assert [page.text_content(part) for part in parts] == before
         assert page.inner_text("#verdict").startswith("Proved optimal")
-
-
-@pytest.mark.slow
-def test_releases_map_and_uniqueness_are_not_part_of_the_check(opened: Open, tmp_path: Path) -> None:
-    """The page on trust warns of it: a page can say false things about them and still prove its optimum."""
-    page = opened("coin_toss")
-
-    def change(island: Any) -> None:
-        for piece in island["pieces"]:
-            piece["unique"] = not piece["unique"]
-        island["releases"][0]["pieces"][1]["eve"] = "7/4"
-        island["frontier"][1][0] = 0.3
-
-    tampered(page, tmp_path / "report.html", change)
-    assert page.inner_text("#verdict").startswith("Proved optimal")
 
 
 @pytest.mark.slow

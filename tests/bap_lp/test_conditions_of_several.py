@@ -123,7 +123,7 @@ def test_a_conflict_of_scenarios_is_proved() -> None:
         ({"deterministic": True}, r"problems\[0\]: deterministic is a condition for one problem"),
         ([None, {"margin": "1/8"}], r"problems\[1\]: margin is a condition for one problem"),
         ([None], "conditions has 1 entries, must have 2"),
-        ([None, 3], r"conditions\[1\] must be Conditions or a table of them, is of type int"),
+        ([None, 3], r"conditions\[1\] = 3 must be a table"),
         ({"max_leakages": 2}, r"conditions\.max_leakages is not a condition: did you mean max_leakage\?"),
     ],
 )

@@ -85,24 +85,6 @@ def test_the_lines_are_the_pieces_of_the_path_and_move_the_page(opened: Open) ->
 
 
 @pytest.mark.slow
-def test_a_wide_mechanism_is_a_list_without_zeros(opened: Open, tmp_path: Path) -> None:
-    (tmp_path / "wide.json").write_text(json.dumps(WIDE))
-    loaded = load(str(tmp_path / "wide.json"))
-    mechanism = solve(loaded.problem, loaded.lam).mechanism
-    assert len(mechanism.signals) > 5
-    page = opened(tmp_path / "wide.json")
-    rows = {
-        row.locator("td").nth(0).inner_text(): row.locator(".chip").all_inner_texts()
-        for row in page.locator("#mechanism tbody tr").all()
-    }
-    assert {name for names in rows for name in names.split(", ")} == set(mechanism.states)
-    for state, chips in rows.items():
-        x = mechanism.states.index(state.split(", ")[0])
-        sent = {s for s, v in zip(mechanism.signals, mechanism.q[x], strict=True) if v > 0}
-        assert {chip.split()[0] for chip in chips} == sent
-
-
-@pytest.mark.slow
 def test_under_conditions_the_lines_are_those_of_the_conditioned_frontier(opened: Open, tmp_path: Path) -> None:
     text = catalogue()["coin_toss"].read_text() + "\n[conditions]\nexp_epsilon = 4\n"
     (tmp_path / "p.toml").write_text(text)
@@ -146,71 +128,3 @@ def test_uniqueness_is_the_same_on_all_of_a_piece(name: str) -> None:
         end = piece.start + 2 if piece.end == float("inf") else piece.end
         inside = [piece.start + (end - piece.start) * Fraction(k, 7) for k in (1, 3, 6)]
         assert len({is_unique(path.problem, lam) for lam in inside}) == 1
-
-
-KNOWING = {  # one Eve already knows the age, another does not; a comma in the names of the states
-    "data": {
-        "prior": ["3/8", "1/8", "1/4", "1/4"],
-        "labels": ["young, well", "young, ill", "old, well", "old, ill"],
-    },
-    "bob": {"name": "Ministry", "decisions": ["few", "many"], "loss": [[0, 1], [1, 0], [0, 1], [1, 0]]},
-    "eve": [
-        {
-            "name": "Neighbour",
-            "decisions": ["well", "ill"],
-            "loss": [[0, 1], [1, 0], [0, 1], [1, 0]],
-            "knows": ["young", "young", "old", "old"],
-            "weight": "1/2",
-        },
-        {"name": "Insurer", "decisions": ["accept", "refuse"], "loss": [[0, 1], [3, 0], [0, 1], [3, 0]]},
-    ],
-    "alice": {"lambda": "1"},
-}
-NOISY = {"knowledge": [["2/3", "1/3"], ["2/3", "1/3"], ["1/5", "4/5"], ["0", "1"]]}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["knows", "knowledge", "own prior"])
-def test_eves_who_know_something_are_told_and_proved(opened: Open, tmp_path: Path, kind: str) -> None:
-    document = json.loads(json.dumps(KNOWING))
-    if kind == "knowledge":
-        del document["eve"][0]["knows"]
-        document["eve"][0] |= NOISY
-    if kind == "own prior":
-        document["eve"][1]["prior"] = ["1/4"] * 4
-    (tmp_path / "p.json").write_text(json.dumps(document))
-    loaded = load(str(tmp_path / "p.json"))
-    page = opened(tmp_path / "p.json")
-    for lam in ("1", "1/4", "3"):
-        page.fill("#lambda", lam)
-        page.keyboard.press("Enter")
-        best = solve(loaded.problem, lam)
-        own = evaluate(loaded.problem, best.mechanism)
-        assert page.inner_text("#alice").replace("−", "-") == str(best.value)
-        cards = [page.inner_text(f"#short .figure >> nth={k}") for k in range(3)]
-        if kind == "own prior":
-            continue
-        # at an end of a piece another mechanism may be shown: only R_A is the same
-        if lam not in map(str, lambda_path(loaded.problem).breakpoints):
-            assert f"right in {hundred(1 - own.agents['Neighbour'])} of 100 guesses" in cards[1]
-            lost = float(own.agents["Insurer"])
-            assert (f"loses {lost:.3g} on average" if lost else "loses nothing") in cards[2]
-        assert page.inner_text("#verdict").startswith("Proved optimal among all mechanisms")
-        assert page.locator("#checks li.bad").count() == 0
-        told = page.locator("#cards .agent.eve").all_inner_texts()
-        z = "0" if kind == "knowledge" else "young"
-        assert any(words.startswith(f"Neighbour, {z} ") for words in told)
-    blind = evaluate(loaded.problem, null(loaded.problem)).agents["Neighbour"]
-    assert f"{hundred(1 - blind)} before the release, 100 with all the data" in page.inner_text("#short")
-    assert "“young, well” (3/8)" in page.inner_text("#words")
-
-
-@pytest.mark.slow
-def test_on_a_phone_the_lines_to_sign_need_no_sideways_scroll(opened: Open, tmp_path: Path) -> None:
-    (tmp_path / "p.json").write_text(json.dumps(KNOWING))
-    for width in (390, 1280):
-        page = opened(tmp_path / "p.json", width)
-        assert page.evaluate(
-            "document.getElementById('lines').scrollWidth <= document.getElementById('lines').clientWidth"
-        )
-        assert page.locator("#lines tbody tr td.words").last.is_visible()

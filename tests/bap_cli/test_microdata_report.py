@@ -110,27 +110,6 @@ def test_the_cards_say_what_the_library_computes(shown: Any, folder: Path) -> No
     assert "at λ = 1.5, one more unit of loss for the adversaries together" in page.inner_text("#meaning")
 
 
-def test_a_small_share_is_not_shown_as_none(shown: Any, folder: Path) -> None:
-    cells = shown("internal").locator("section:has(h2:text-is('The mechanism')) td").all_inner_texts()
-    assert cells
-    assert "0%" not in cells
-    rows = shown("internal").locator("section:has(h2:text-is('The mechanism')) tbody tr")
-    for row in rows.all():
-        one = row.locator("td").all_inner_texts()
-        assert ("100%" in one) == (len([v for v in one if v != "·"]) == 1)
-
-
-def test_every_table_is_reached_with_the_keyboard_and_print_is_ink_on_white(shown: Any) -> None:
-    page = shown("internal", 700, "dark")
-    boxes = page.locator(".scroll")
-    assert boxes.count() > 5
-    assert page.evaluate("[...document.querySelectorAll('.scroll')].every((e) => e.tabIndex === 0 && e.ariaLabel)")
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"
-    assert page.evaluate("Math.max(...[...document.images].map((one) => one.clientWidth))") <= 570  # 15 cm
-    assert page.pdf(format="A4").startswith(b"%PDF")
-
-
 @pytest.mark.parametrize(("records", "words"), [(49, "at most 50"), (50, "at most 50"), (51, "100"), (249, "200")])
 def test_the_public_number_of_records_is_rounded_and_right(records: int, words: str) -> None:
     from bap_cli.records.first_screen import first_screen

@@ -14,8 +14,6 @@ from strategies import knowing_problems
 from tampering import put
 
 from bap_cli.main import main
-from bap_cli.report.data import report_document
-from bap_cli.report.html import report_page
 from bap_cli.report.tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
@@ -142,53 +140,6 @@ def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["coin_toss", "warner_survey", "hostile"])
-def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tmp_path: Path, name: str) -> None:
-    (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
-    page = opened(tmp_path / "p.json" if name == "hostile" else name, width=360, height=740)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    for width in (360, 800):
-        page.set_viewport_size({"width": width, "height": 740})
-        boxes = page.evaluate(
-            "[...document.querySelectorAll('#map .label')].map((t) => t.getBoundingClientRect().toJSON())"
-        )
-        assert len(boxes) >= 3
-        for k, a in enumerate(boxes):
-            for b in boxes[:k]:
-                apart = (
-                    a["left"] >= b["right"]
-                    or b["left"] >= a["right"]
-                    or a["top"] >= b["bottom"]
-                    or b["top"] >= a["bottom"]
-                )
-                assert apart
-    marks = page.evaluate(
-        "[...document.querySelectorAll('#marks button')].map((t) => t.getBoundingClientRect().toJSON())"
-    )
-    assert all(m["left"] >= 0 and m["right"] <= 800 for m in marks)
-
-
-@pytest.mark.slow
-def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
-    page = opened("coin_toss")
-    reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        name, outline = page.evaluate(
-            "[document.activeElement.id || document.activeElement.tagName, "
-            "getComputedStyle(document.activeElement).outlineStyle]"
-        )
-        if name == "BODY":  # past the last one
-            break
-        reached.add(name)
-        assert outline != "none"
-    assert {"slider", "lambda", "to-start", "previous", "check"} <= reached
-    nameless = """[...document.querySelectorAll('input, button, [role=img], [role=region]')]
-        .filter((e) => !e.textContent && !e.ariaLabel && !e.labels?.length).length"""
-    assert page.evaluate(nameless) == 0
-
-
-@pytest.mark.slow
 def test_a_float_problem_is_shown_with_its_tolerance(opened: Open, tmp_path: Path) -> None:
     document = json.loads(json.dumps(HOSTILE))
     document["data"]["prior"] = [0.1, 0.2, 0.3, 0.1, 0.2, 0.1]
@@ -242,30 +193,6 @@ def test_the_page_computes_with_exact_fractions(chromium: Any) -> None:
     assert page.evaluate("['1/0', '', 'x', '-1', '1e5', '1/-2'].map(Q.typed)") == [None] * 6
     assert page.evaluate("Q.text(Q.typed(' 12 / 8 '))") == "3/2"
     page.close()
-
-
-@pytest.mark.slow
-def test_large_problems_are_summarised(tmp_path: Path) -> None:
-    n = 3000
-    losses = [[(7 * x + 3 * d + x * d) % 23 for d in range(3)] for x in range(n)]
-    problem = Problem([Fraction(1, n)] * n, losses, losses[::-1], states=[f"record {x} " + "y" * 150 for x in range(n)])
-    page = report_page(report_document(problem, "1/2", "", "p.json"))
-    assert len(page) < 3_000_000
-    island = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
-    detail = next(piece["detail"] for piece in island["pieces"] if piece["detail"])
-    assert len(detail["rows"]) <= 40
-    assert sum(len(row["states"]) + row["more"] for row in detail["rows"]) <= n
-    assert island["problem"]["count"] == n
-
-
-def test_too_many_pieces_leave_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
-    problem = load_problem(EXAMPLES / "medical_test.toml").problem
-    document = report_document(problem, "1/2", "", "p.toml")
-    best = solve(problem, "1/2")
-    assert document["partial"]
-    assert [(p["bob"], p["eve"]) for p in document["pieces"]] == [(str(best.risks.bob), str(best.risks.eve))]
-    assert document["pieces"][0]["detail"]["rows"][0]["cells"] == [["1", 1.0], ["0", 0.0]]
 
 
 def test_the_page_is_deterministic_atomic_and_whole(

@@ -127,8 +127,6 @@ class Likelihood:
             if self.together is None:
                 self.each = [likelihood(float(t)) for t in thetas]
             return
-        if not callable(likelihood):
-            raise InputError("likelihood", likelihood, "must be a function theta -> frozen scipy.stats distribution")
         self.thetas, self.given = thetas, likelihood
         probe = likelihood(float(thetas[0]))
         scalar_law(probe, f"likelihood({thetas[0]:.6g})", "must be a frozen scipy.stats distribution")

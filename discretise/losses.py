@@ -147,8 +147,6 @@ def loss_of(loss: Any, field: str) -> Loss:
         if loss not in _NAMES:
             raise InputError(field, loss, "must be a function or one of " + ", ".join(map(repr, _NAMES)))
         return _NAMES[loss]
-    if not callable(loss):
-        raise InputError(field, loss, "must be a function of (target, decision)")
     found: Loss = loss
     return found
 

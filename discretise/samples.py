@@ -379,13 +379,6 @@ def sample(
     for field, bound in (("bob_bound", bob_bound), ("eve_bound", eve_bound)):
         if bound is not None and (isinstance(bound, str) or numbers_of([bound], field, rule)[0] < 0):
             raise InputError(field, bound, rule)
-    targets = eve_target if isinstance(eve_target, (list, tuple)) else [eve_target]
-    if not (callable(simulator) or isinstance(simulator, StoredDraws)):
-        raise InputError("simulator", None, "must be a function or StoredDraws(theta, x)")
-    given = [("posterior_loss", posterior_loss), ("posterior_draws", posterior_draws)]
-    for field, one in [*given, *(("eve_target", target) for target in targets)]:
-        if not (one is None or callable(one)):
-            raise InputError(field, None, "must be a function")
     if posterior_loss is not None and posterior_draws is not None:
         raise InputError("posterior_draws", None, "must not be given with posterior_loss")
     draws = _draw(simulator, np.random.default_rng(seed), size, eve_target, len(eves), 0)

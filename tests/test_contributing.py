@@ -50,51 +50,6 @@ def test_every_file_that_is_named_is_there() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("bap_lp/releases/library.py", ["RELEASES"]),
-        ("bap_lp/releases/comparison.py", ["BEST"]),
-        ("bap_lp/releases/families.py", ["class Family"]),
-        ("bap_sdc/count_tables/protections.py", ["class Protection", "USUAL", "RELEASE_KEYS"]),
-        ("bap_lp/model/display.py", ["class Displayed"]),
-        ("bap_cli/progress.py", ["class Progress"]),
-        ("bap_cli/inputs.py", ["def named"]),
-    ],
-)
-def test_what_a_recipe_names_is_where_it_says(path: str, words: list[str]) -> None:
-    text = (ROOT / path).read_text(encoding="utf-8")
-    for word in words:
-        assert re.search(rf"^{word}\b", text, re.MULTILINE)
-        assert word.split()[-1] in GUIDE
-
-
-def planned(goal: str) -> str:
-    command = ["make", "-n", "--no-print-directory", "VENV=nowhere", goal]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
-def test_what_is_tested_has_the_versions_that_the_guide_says() -> None:
-    for goal in ("run", "test"):
-        assert "-c constraints.txt" in planned(goal)
-    assert re.search(r"tests/floors.py > (\S+)\n.* -c \1 .*\n.*-m pytest", planned("test-lowest"))
-    newest = planned("test-newest")
-    assert "-m pytest" in newest
-    assert " -c " not in newest
-    printed = subprocess.run([sys.executable, "tests/floors.py"], cwd=ROOT, capture_output=True, text=True, check=True)
-    floors = dict(line.split("==") for line in printed.stdout.split())
-    extras = [line for key, lines in PROJECT["optional-dependencies"].items() if key != "all" for line in lines]
-    for line in [*PROJECT["dependencies"], *extras]:
-        name, floor = re.findall(r"^([\w-]+)>=([\d.]+)", line)[0]
-        assert [*map(int, floors[name].split("."))] >= [*map(int, floor.split("."))]
-
-
-def test_hooks_run_what_lint_runs() -> None:
-    hooks = re.findall(r"entry: \.venv/bin/(\w+(?: \w+)?)", (ROOT / ".pre-commit-config.yaml").read_text())
-    assert hooks == ["ruff check", "ruff format", "mypy"]
-    assert re.findall(r"nowhere/bin/(ruff \w+|mypy)", planned("lint")) == hooks
-
-
 def test_a_source_distribution_without_a_tracked_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

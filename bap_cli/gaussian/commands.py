@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from bap_cli.app import Group, Json, TimeLimit
 from bap_cli.gaussian.options import GaussianQuestion, about_a_model
@@ -53,12 +52,12 @@ def table_command(
         said = f" (paper {paper.lam:g})" if paper else ""
         say(out, f"lambda = {result.lam:.6f}{said}; corner R_A* = {result.corner:.6f}")
         out.print()
-        _put(out, _HEADINGS, _rendered(result))
+        show_table(out, _HEADINGS, _rendered(result), range(1, 6))
         if paper:
             out.print()
             say(out, "The paper's value, and ours minus it")
             out.print()
-            _put(out, _HEADINGS[:5], _beside(result, paper))
+            show_table(out, _HEADINGS[:5], _beside(result, paper), range(1, 5))
         if any(_by_threshold(row) for row in result.releases):
             out.print()
             say(out, "t: the bit tells whether the sample mean is above t; its tau is 0 or 1 to four digits")
@@ -87,10 +86,6 @@ def _by_threshold(row: Row) -> bool:
 
 
 _HEADINGS = ("mechanism", "parameter", "R_B", "R_E", "R_A", "error", "optimum")
-
-
-def _put(out: Console, headings: tuple[str, ...], rows: list[list[str]]) -> None:
-    show_table(out, headings, rows, range(1, min(len(headings), 6)))
 
 
 def _rendered(result: Table) -> list[list[str]]:

@@ -12,7 +12,7 @@ from bap_cli.app import Json, TimeLimit
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import Opened, StudyOrFolder, Workers, called, choice_words, opened
-from bap_lp.model.display import clean, counted, equals, percent
+from bap_lp.model.display import clean, equals, percent
 from bap_lp.rational import InputError, public
 
 _FEW = 12  # of the records that are published
@@ -45,25 +45,15 @@ def path_command(
 
 def show_path(path: Any, found: Opened) -> None:
     """The lines as a table, and where the lambdas with a name lie."""
-    from bap_cli.terminal import console, say, short, show_table
+    from bap_cli.terminal import console, say, show_rows
 
     study, out = path.study, console()
     say(out, clean(study.title or found.source, 200))
-    audited = any(line.audit for line in path.lines)
-    held = ["R_B held-out", "R_E held-out", "R_E informed"] if audited else []
-    start = "lambda from" if path.whole else "lambda"
-    rows = []
-    for k, line in enumerate(path.lines[:_ROWS], start=1):
-        cells = [str(k), short(line.start, 12), f"{float(line.risks.bob):.4f}", f"{float(line.risks.eve):.4f}"]
-        cells.append(percent(max(path.gains(line))))
-        if audited:
-            one = line.audit
-            cells += [""] * 3 if one is None else [f"{v.value:.4f}" for v in (one.bob, one.strongest, one.informed)]
-        rows.append(cells)
+    audited, rows = any(line.audit for line in path.lines), path.rows()
+    for row in rows:
+        row["Eve gains"] = percent(row["Eve gains"])
     out.print()
-    show_table(out, ("line", start, "R_B", "R_E", "Eve gains", *held), rows, range(5 + len(held)))
-    if len(path.lines) > _ROWS:
-        out.print(f"... and {counted(len(path.lines) - _ROWS, 'more line')} (--json gives all)")
+    show_rows(out, rows, _ROWS)
     out.print()
     say(out, "Eve gains: how much better off she is than without a release, as a share of her risk without one;")
     informed = " Informed: she knows the shares of the held-out records." if audited else ""

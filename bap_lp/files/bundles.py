@@ -165,10 +165,7 @@ def bundle_files(
     how: str = "",
     weights: Sequence[Any] | None = None,
 ) -> dict[str, bytes]:
-    certificate = getattr(solution, "certificate", None)
-    if not isinstance(certificate, Certificate):
-        rule = f"must be what solve, robust or tiers returned, is of type {type(solution).__name__}"
-        raise InputError("solution", None, rule)
+    certificate = solution.certificate
     mechanism: Any = solution.mechanisms[-1] if certificate.kind == "tiers" else solution.mechanism
     stated: Any = {}
     if certificate.kind in ("scenarios", "tiers"):

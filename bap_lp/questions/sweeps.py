@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import InputError, show
+from bap_lp.rational import show
 
 
 def sweep(
@@ -51,10 +51,6 @@ def sweep(
     >>> [str(found.value) for found in sweep(["1/10", "1/3", "1/2"], partial(solve, coin))]
     ['1/4', '3/40', '-1/20']
     """
-    if not isinstance(problems, Iterable):
-        raise InputError("problems", problems, "must be a list, or something else to iterate over")
-    if not callable(function):
-        raise InputError("function", function, "must be a function, such as solve")
     items = list(problems)
     with _bar(progress, len(items)) as advance:
         return _here(items, function, advance) if executor is None else _there(items, function, executor, advance)

@@ -207,18 +207,15 @@ class StudyPath(Displayed):
         yield f"At first {risks_line(first.bob, first.eve)}; in the end {risks_line(last.bob, last.eve)}."
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
-        """The lines."""
-        rows = []
+        """The lines: how much better off Eve is at most, and if they were audited the risks on held-out records."""
+        audited, rows = any(line.audit for line in self.lines), []
         for k, line in enumerate(self.lines[:most], start=1):
-            held: tuple[Any, ...] = (None,) * 3 if line.audit is None else _three(line.audit)
-            row: dict[str, Any] = {
-                "line": k,
-                "lambda from": line.start,
-                "to": line.end,
-                "R_B": line.risks.bob,
-                "R_E": line.risks.eve,
-            }
-            rows.append(row | dict(zip(("R_B held-out", "R_E held-out", "R_E informed"), held, strict=True)))
+            row: dict[str, Any] = {"line": k, "lambda from": line.start, "R_B": line.risks.bob, "R_E": line.risks.eve}
+            row["Eve gains"] = max(self.gains(line))
+            if audited:
+                held = (None,) * 3 if line.audit is None else _three(line.audit)
+                row |= dict(zip(("R_B held-out", "R_E held-out", "R_E informed"), held, strict=True))
+            rows.append(row)
         return rows
 
 

@@ -423,7 +423,8 @@ class StudySolution(Displayed):
         if self.exact and self.gap == 0:
             yield f"This is proved exactly: no release has a smaller R_A; {equals('value = bound', self.value)}."
         else:
-            yield f"This is proved up to {float(self.gap):.2g}: no release has an R_A below {float(self.bound):.12g}."
+            ends = f"value {float(self.value):.12g}, lower bound {float(self.bound):.12g}"
+            yield f"This is proved up to {float(self.gap):.2g}: {ends}."
         for t, risk, changed in zip(study.targets, self.columns, self.changed, strict=True):
             yield f"Column {t.column}: risk {both(risk)}; {percent(changed)} of its cells are changed."
         for s, risk, null, full in zip(study.spies, self.eves, self.nulls, self.fulls, strict=True):

@@ -90,16 +90,6 @@ def test_verify_says_why_a_certificate_proves_nothing(run: Run) -> None:
     assert "it is about lambda = 1/3, not 1/2" in err
 
 
-def test_verify_names_the_lambda_it_proves(run: Run) -> None:
-    run("solve", "medical_test", "--lambda", "1/3", "--out", "d")
-    code, _, err = run("verify", "medical_test", "d/certificate.json")
-    assert code == 1
-    assert "it is about lambda = 1/3, not 1/2" in err
-    out = run("verify", "medical_test", "d/certificate.json", "--as-claimed")[1]
-    assert "verified at lambda = 1/3 (0.333333)." in out
-    assert "Note: the file asks for lambda = 1/2 (0.5)." in out
-
-
 def test_compare_lists_the_usual_releases_and_what_is_left_out(run: Run) -> None:
     code, out, err = run("compare", "coin_toss", "--json")
     assert (code, err) == (0, "")
@@ -169,14 +159,6 @@ def test_zero_probability_states_are_reported(run: Run) -> None:
     document = json.loads(run("solve", "income_brackets", "--json")[1])
     assert document["zero_probability_states"] == ["above 80k"]
     assert len(document["mechanism"]["channel"]) == 5
-
-
-def test_several_eves_are_named(run: Run) -> None:
-    out = run("solve", "two_eves")[1]
-    assert "The journalist" in out
-    assert "The employer" in out
-    run("solve", "two_eves", "--out", "d")
-    assert "  journalist alone: " in run("evaluate", "two_eves", "d/mechanism.json")[1]
 
 
 def test_hostile_labels_are_only_text(run: Run) -> None:

@@ -56,15 +56,6 @@ def test_text_and_json_show_every_release(name: str, capsys: pytest.CaptureFixtu
     assert document["loss_errors"] == {"bob": 0.0, "eve": 0.0}
 
 
-def test_a_prior_of_halves_says_what_rounding_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "halves.json"
-    path.write_text(json.dumps({**DOCUMENT, "table": {**DOCUMENT["table"], "alpha": "1/2"}}))
-    assert "The losses are rounded" in printed(capsys, "counts", str(path))
-    document = json.loads(printed(capsys, "counts", str(path), "--json"))
-    assert not document["exact"]
-    assert 0 < document["loss_errors"]["bob"] < 1e-14
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_other_commands_read_the_same_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

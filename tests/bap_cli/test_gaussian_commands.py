@@ -200,14 +200,6 @@ def test_the_page_on_brackets_lists_the_keys_of_the_json_document(capsys: pytest
     assert {len(row) for row in document["u"]} == {len(document["cells"])}
 
 
-def test_the_optimum_is_told_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["gaussian", "optimum", "--eve", "max", "--eve-threshold", "2", "--n", "5"]) == 0
-    text = capsys.readouterr().out
-    assert "The rule: release 1 when xbar > 0, else 0\n" in text
-    assert "-0.2322795" in text
-    assert "one-bit" in text
-
-
 def test_a_lambda_of_the_command_line_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--mean-threshold", "1", "--max-threshold", "0.5", "--lambda", "3/2", "--json"]
     assert main(["gaussian", "optimum", "--eve", "both", *arguments]) == 0

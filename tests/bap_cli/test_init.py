@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
-from statsmodels.datasets import fair, modechoice, randhie
+from statsmodels.datasets import fair, randhie
 
 from bap_lp import InputError, limits
 from bap_sdc import load_study, read_table
@@ -245,72 +245,6 @@ def texts(*levels: object, n: int = 60, seed: int = 6) -> list[object]:
     return random.Random(seed).choices(levels, k=n)
 
 
-@pytest.mark.parametrize(
-    ("about", "names"),
-    [
-        ("health", "diagnosis healthStatus HIV_test smoker bmi"),
-        ("income", "income Salary monthly_wage hourlyPay"),
-        ("a vote", "vote2019 party PartyID elections"),
-        ("religion", "religion relig faith_group"),
-        ("a postcode", "postcode PostCode zip ZIP_CODE plz"),
-        ("a date of birth", "dob DateOfBirth birth_year born"),
-        ("coordinates", "lat longitude gps_x"),
-    ],
-)
-def test_names_warn_of_what_a_column_is_about(about: str, names: str) -> None:
-    for name in names.split():
-        assert f"by its name about {about}:" in notes_of(**{name: texts("a", "b")})[name]
-
-
-def test_names_that_only_contain_such_words_do_not_warn() -> None:
-    quiet = ["spill", "payload_kg", "devoted", "partytime", "latest", "lonely", "zipper", "width", "household_size"]
-    assert [name for name in quiet if notes_of(**{name: texts(1, 2, 3)})[name]] == []
-
-
-@pytest.mark.parametrize(
-    ("about", "cells"),
-    [
-        ("about health", ["E11.9", "J45.0", "F32.1"]),
-        ("about health", ["diabetes", "asthma", "none"]),
-        ("about income", ["<=50K", ">50K"]),
-        ("about a vote", ["Labour", "Conservative", "other"]),
-        ("about religion", ["Catholic", "Muslim", "none"]),
-        ("about a postcode", ["SW1A 1AA", "N1 9GU"]),
-        ("perhaps postcodes", [f"{k:05}" for k in range(1_000, 1_020)]),
-        ("perhaps dates of birth", [f"{1940 + 3 * k}-02-03" for k in range(20)]),
-        ("perhaps dates of birth", [1940 + 3 * k for k in range(20)]),
-        ("about coordinates", ["52.5200, 13.4050", "48.8566, 2.3522"]),
-    ],
-)
-def test_cells_warn_of_what_a_column_is_about(about: str, cells: list[object]) -> None:
-    assert f"by its cells {about}" in notes_of(x=texts(*cells))["x"]
-
-
-@pytest.mark.parametrize(
-    ("cells", "codes"),
-    [
-        ([0, 1, 2, -9], "-9"),
-        ([1, 2, 3, 4, 5, 99, 98], "98, 99"),
-        ([*range(17, 81), 999], "999"),
-        ([-9, -8, 1, 2, 3, 99], "-9, -8, 99"),
-        (["1.0", "2.0", "-9.0"], "-9"),
-        (["good", "bad", "Refused", "Don't know"], '"Refused", "Don\'t know"'),
-        (["1", "2", "3", "refused"], '"refused"'),
-        ([*range(60, 100)], ""),
-        ([1, 2, 3, 9], ""),
-        ([-1, 0, 1], ""),
-        (["good", "bad", "refuse to go"], ""),
-    ],
-)
-def test_codes_for_missing_cells_are_said(cells: list[object], codes: str) -> None:
-    found = re.search(
-        r"codes for missing cells\? (.*?): missing = \[(.*?)\]", notes_of(x=[*cells, *texts(*cells)])["x"]
-    )
-    said = {*found[1].split(", ")} if found else set()
-    assert said == ({*codes.split(", ")} if codes else set())
-    assert found is None or found[1] == found[2]
-
-
 def test_a_column_that_determines_another_is_said_and_accidents_are_not() -> None:
     year = texts(1980, 1981, 1982, 1985, n=400)
     table = {
@@ -323,32 +257,6 @@ def test_a_column_that_determines_another_is_said_and_accidents_are_not() -> Non
     }
     told = {name: re.findall(r'"(\w+)"', words) for name, words in notes_of(**table).items() if "determines" in words}
     assert told == {"year": ["d81", "code"], "code": ["year", "d81"]}
-
-
-def test_survey_weights_are_known_by_name_or_by_cells_and_can_have_any_role(run: Run) -> None:
-    draw = random.Random(7)
-    for name in ("weight", "wght", "HHWT", "fnlwgt", "person_weight", "pwgt", "wt2"):
-        assert "by its name perhaps a survey weight" in notes_of(**{name: texts(1.5, 2.5, 3.5, 4.5)})[name]
-    raw = [draw.lognormvariate(0, 0.5) for _ in range(300)]
-    mean = sum(raw) / len(raw)
-    assert "by its cells perhaps a survey weight" in notes_of(x=[v / mean for v in raw])["x"]
-    assert "weight" not in notes_of(x=[3 * v for v in raw])["x"]
-    kilos = {"weight": texts(*range(50, 100)), "ill": texts(0, 1), "sex": texts(*"mf")}
-    pd.DataFrame(kilos).to_csv("t.csv", index=False)
-    options = ("--publish", "weight", "--secret", "ill", "--knows", "sex")
-    assert [*tomllib.loads(run("microdata", "init", "t.csv", *options)[1])["publish"]] == ["weight"]
-
-
-def test_numbers_of_households_and_persons_are_known_by_name_or_by_rows(run: Run) -> None:
-    for name in ("household_no", "hhid", "HH", "family_id"):
-        assert notes_of(**{name: texts(*range(40))})[name] == "by its name a household number"
-    for name in ("personId", "PatientNr", "id", "surname"):
-        assert notes_of(**{name: texts(*range(40))})[name] == "by its name an identifier"
-    modechoice.load_pandas().data.to_csv("t.csv", index=False)  # 210 people, four records each
-    code, out, _ = run("microdata", "init", "t.csv")
-    assert code == 0
-    assert 'Seen: "individual": 210 numbers, each on few records: by its rows an identifier, or a time' in out
-    assert 'knows = ["individual"]' in run("microdata", "init", "t.csv", "--secret", "mode", "--knows", "individual")[1]
 
 
 def test_ages_postcodes_incomes_and_scores_are_not_taken_for_numbers_of_people() -> None:

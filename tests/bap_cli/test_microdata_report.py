@@ -1,6 +1,5 @@
 """The report of a study in a real browser: what its first screen says is what the library computes, on any screen."""
 
-import hashlib
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from browser import FRACTION, Open, can_be_read, hundred
 
 from bap_cli.main import main
-from bap_sdc import load_study
 from bap_sdc.records.bundle import load_solution
 
 STUDY = """
@@ -112,78 +110,6 @@ def test_the_cards_say_what_the_library_computes(shown: Any, folder: Path) -> No
     assert "at λ = 1.5, one more unit of loss for the adversaries together" in page.inner_text("#meaning")
 
 
-def test_fractions_and_hashes_are_internal_and_one_key_away(shown: Any, folder: Path) -> None:
-    page = shown("internal")
-    assert not page.is_visible("#fraction-list")
-    page.focus("#fractions summary")
-    page.keyboard.press("Enter")
-    listed = page.inner_text("#fraction-list").replace("\n", "")
-    best = load_solution(folder / "D")
-    assert f"RB = {best.risks.bob}" in listed
-    assert f"λ = {best.lam}" in listed
-    origin = page.inner_text("#origin")
-    digest = hashlib.sha256((folder / "D" / "manifest.json").read_bytes()).hexdigest()
-    assert digest in origin
-    assert page.locator("main > section h2").all_inner_texts()[-1] == "What leaves the house"
-    assert "To sign\nThe SHA-256 of manifest.json, which names" in page.inner_text("#leaving")
-    assert digest in page.inner_text("#leaving")
-    assert re.search(r"\d{4}-\d{2}-\d{2}, bap-lp \d", origin)
-    words = shown("public").inner_text("main")
-    assert not FRACTION.search(words)
-    assert "SHA-256" not in words
-    assert re.search(r"\d{4}-\d{2}-\d{2}, bap-lp \d", words)
-
-
-def test_a_small_share_is_not_shown_as_none(shown: Any, folder: Path) -> None:
-    cells = shown("internal").locator("section:has(h2:text-is('The mechanism')) td").all_inner_texts()
-    assert cells
-    assert "0%" not in cells
-    rows = shown("internal").locator("section:has(h2:text-is('The mechanism')) tbody tr")
-    for row in rows.all():
-        one = row.locator("td").all_inner_texts()
-        assert ("100%" in one) == (len([v for v in one if v != "·"]) == 1)
-
-
-def test_every_table_is_reached_with_the_keyboard_and_print_is_ink_on_white(shown: Any) -> None:
-    page = shown("internal", 700, "dark")
-    boxes = page.locator(".scroll")
-    assert boxes.count() > 5
-    assert page.evaluate("[...document.querySelectorAll('.scroll')].every((e) => e.tabIndex === 0 && e.ariaLabel)")
-    page.emulate_media(media="print", color_scheme="dark")
-    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(27, 27, 27)"
-    assert page.evaluate("Math.max(...[...document.images].map((one) => one.clientWidth))") <= 570  # 15 cm
-    assert page.pdf(format="A4").startswith(b"%PDF")
-
-
-def test_nothing_changed_is_said_as_such(folder: Path) -> None:
-    loaded = load_study(folder / "study.toml")
-    from bap_cli.records.first_screen import first_screen
-
-    solution = loaded.study.solve(0)
-    words = re.sub("<[^>]*>", "", first_screen(solution, solution.verdict(()), False, None))
-    assert "No cell is changed" in words
-    assert "Some cells" not in words
-    assert "0 of 100 cells changed" in words
-
-
-def test_the_banner_of_the_page_says_the_light_first_and_why_it_was_released_nevertheless(folder: Path) -> None:
-    from bap_cli.records.first_screen import first_screen
-
-    solution = load_solution(folder / "D")
-    verdict = solution.verdict(())
-    told = first_screen(solution, verdict, False, None, although="the board <i>insists</i>")
-    assert told.index('class="light amber"') < told.index('class="verdict')  # the proof is a line below it
-    assert verdict.light.words()[0] == "AMBER: the promise is neither confirmed nor refuted."
-    words = re.sub("<[^>]*>", " ", told)
-    assert words.index(verdict.light.words()[0]) < words.index("Released although it is amber: the board")
-    assert "&lt;i&gt;insists" in told
-    for name in ("internal", "public"):
-        page = (folder / f"{name}.html").read_text()
-        assert f'class="light amber" id="light">{verdict.light.words()[0]}' in page
-        assert "No attackers were tried" in page
-        assert "Released although" not in page
-
-
 @pytest.mark.parametrize(("records", "words"), [(49, "at most 50"), (50, "at most 50"), (51, "100"), (249, "200")])
 def test_the_public_number_of_records_is_rounded_and_right(records: int, words: str) -> None:
     from bap_cli.records.first_screen import first_screen
@@ -193,15 +119,6 @@ def test_the_public_number_of_records_is_rounded_and_right(records: int, words: 
     solution = Study(frame, {"pay": "0-1"}, [Eve("ill")]).solve(0)
     told = first_screen(solution, solution.verdict(()), True, None)
     assert f"The rule was made from {words} records, rounded to hundreds." in told
-
-
-def test_a_report_without_held_out_records_does_not_speak_of_an_audit(folder: Path) -> None:
-    from bap_cli.records.page import _limits
-
-    solution = load_study(folder / "study.toml").study.solve(0)
-    assert "The audit checks this." in _limits(solution, solution.audit(attackers=()))
-    assert "Nothing was held out, so this was not checked." in _limits(solution, None)
-    assert "the shares of the whole file, but the secrets of the fitted records only" in _limits(solution, None)
 
 
 def test_the_slider_reaches_every_line_and_says_what_the_path_says(shown: Any, folder: Path) -> None:

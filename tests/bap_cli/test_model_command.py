@@ -95,15 +95,6 @@ def test_the_command_prints_what_bracket_finds(tmp_path: Path, capsys: pytest.Ca
     assert picture.stat().st_size > 1000
 
 
-def test_the_catalogue_name_the_simulation_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["model", "rare_disease", "--simulate", "1000"]) == 0
-    text = capsys.readouterr().out
-    assert "no mechanism below" in text
-    assert "on 1000 simulated samples" in text
-    assert main(["examples", "rare_disease"]) == 0
-    assert "[likelihood]" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),

@@ -15,8 +15,6 @@ from strategies import knowing_problems
 from tampering import put
 
 from bap_cli.main import main
-from bap_cli.report.data import report_document
-from bap_cli.report.html import report_page
 from bap_cli.report.tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
@@ -127,28 +125,6 @@ def test_breakpoints_typed_numbers_and_buttons_move_lambda(opened: Open) -> None
 
 
 @pytest.mark.slow
-def test_mechanism_and_signals_are_explained(opened: Open) -> None:
-    page = opened("coin_toss")
-    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "3/10", "7/10"]
-    card = page.inner_text(".card >> nth=0")
-    for words in (
-        "“fixed”",
-        "33/40 (0.825)",
-        "10/11",
-        "Bob decides fixed.",
-        "Eve is exactly indifferent between tails and heads.",
-    ):
-        assert words in card
-    gist = page.inner_text("#gist")
-    assert "keeps 70% of the usefulness" in gist
-    assert "on average, 100% of the privacy of releasing nothing. But 17.5 times in 100 the message tells" in gist
-    assert "17.5 times in 100 the message tells as much" in page.inner_text("#short .eve")
-    assert page.title() == "Coin toss – release report"
-    page.click("#pieces button >> nth=0")
-    assert page.inner_text("#mechanism tbody tr >> nth=1").split() == ["heads", "0", "1"]
-
-
-@pytest.mark.slow
 def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
     page = opened(tmp_path / "p.json")
@@ -162,78 +138,6 @@ def test_hostile_labels_are_text(opened: Open, tmp_path: Path) -> None:
     for key in ("Home", "End", "PageDown"):
         page.keyboard.press(key)
     check(page, load_problem(tmp_path / "p.json").problem, Fraction(page.input_value("#lambda")))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["coin_toss", "warner_survey", "hostile"])
-def test_a_phone_does_not_scroll_sideways_and_labels_keep_apart(opened: Open, tmp_path: Path, name: str) -> None:
-    (tmp_path / "p.json").write_text(json.dumps(HOSTILE))
-    page = opened(tmp_path / "p.json" if name == "hostile" else name, width=360, height=740)
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    for width in (360, 800):
-        page.set_viewport_size({"width": width, "height": 740})
-        boxes = page.evaluate(
-            "[...document.querySelectorAll('#map .label')].map((t) => t.getBoundingClientRect().toJSON())"
-        )
-        assert len(boxes) >= 3
-        for k, a in enumerate(boxes):
-            for b in boxes[:k]:
-                apart = (
-                    a["left"] >= b["right"]
-                    or b["left"] >= a["right"]
-                    or a["top"] >= b["bottom"]
-                    or b["top"] >= a["bottom"]
-                )
-                assert apart
-    marks = page.evaluate(
-        "[...document.querySelectorAll('#marks button')].map((t) => t.getBoundingClientRect().toJSON())"
-    )
-    assert all(m["left"] >= 0 and m["right"] <= 800 for m in marks)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "opens"), [("coin_toss", True), ("location_grid", False)])
-def test_no_wide_table_shrinks_a_printed_page(opened: Open, name: str, opens: bool) -> None:
-    """A browser scales a whole document down until its widest table fits the sheet (A4 without margins: 688 px)."""
-    page = opened(name, width=688)
-    page.emulate_media(media="print")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("document.getElementById('losses').open") == opens
-    assert page.evaluate("document.documentElement.scrollWidth") <= 688
-
-
-@pytest.mark.slow
-def test_print_shows_the_chosen_state_and_no_controls(opened: Open, tmp_path: Path) -> None:
-    page = opened("medical_test", width=700)
-    page.fill("#lambda", "3/4")
-    page.keyboard.press("Enter")
-    page.emulate_media(media="print")
-    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check", "next"))
-    assert "3/4" in page.inner_text("#now")
-    assert page.evaluate("document.documentElement.scrollWidth") == 700
-    picture = page.screenshot(full_page=True)
-    assert len(picture) > 50_000
-    assert page.pdf(format="A4").startswith(b"%PDF")
-
-
-@pytest.mark.slow
-def test_focus_is_visible_and_everything_has_a_name(opened: Open) -> None:
-    page = opened("coin_toss")
-    reached = set()
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        name, outline = page.evaluate(
-            "[document.activeElement.id || document.activeElement.tagName, "
-            "getComputedStyle(document.activeElement).outlineStyle]"
-        )
-        if name == "BODY":  # past the last one
-            break
-        reached.add(name)
-        assert outline != "none"
-    assert {"slider", "lambda", "to-start", "previous", "check"} <= reached
-    nameless = """[...document.querySelectorAll('input, button, [role=img], [role=region]')]
-        .filter((e) => !e.textContent && !e.ariaLabel && !e.labels?.length).length"""
-    assert page.evaluate(nameless) == 0
 
 
 @pytest.mark.slow
@@ -275,18 +179,6 @@ def test_conditions_of_the_file_are_met_and_told(opened: Open, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_page_that_cannot_serve_every_lambda_says_so(
-    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
-    text = (EXAMPLES / "medical_test.toml").read_text() + "\n[conditions]\nexp_epsilon = 4\n"
-    (tmp_path / "p.toml").write_text(text)
-    page = opened(tmp_path / "p.toml")
-    assert not any(page.is_visible(f"#{part}") for part in ("slider", "lambda", "check"))
-    assert "shows the optimum at the chosen λ only" in page.inner_text("#pieces-words")
-
-
-@pytest.mark.slow
 def test_the_page_computes_with_exact_fractions(chromium: Any) -> None:
     page = chromium.new_page()
     page.add_script_tag(path=str(Path(__file__).parents[2] / "bap_cli" / "report" / "page" / "rational.js"))
@@ -302,30 +194,6 @@ def test_the_page_computes_with_exact_fractions(chromium: Any) -> None:
     assert page.evaluate("['1/0', '', 'x', '-1', '1e5', '1/-2'].map(Q.typed)") == [None] * 6
     assert page.evaluate("Q.text(Q.typed(' 12 / 8 '))") == "3/2"
     page.close()
-
-
-@pytest.mark.slow
-def test_large_problems_are_summarised(tmp_path: Path) -> None:
-    n = 3000
-    losses = [[(7 * x + 3 * d + x * d) % 23 for d in range(3)] for x in range(n)]
-    problem = Problem([Fraction(1, n)] * n, losses, losses[::-1], states=[f"record {x} " + "y" * 150 for x in range(n)])
-    page = report_page(report_document(problem, "1/2", "", "p.json"))
-    assert len(page) < 3_000_000
-    island = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])
-    detail = next(piece["detail"] for piece in island["pieces"] if piece["detail"])
-    assert len(detail["rows"]) <= 40
-    assert sum(len(row["states"]) + row["more"] for row in detail["rows"]) <= n
-    assert island["problem"]["count"] == n
-
-
-def test_too_many_pieces_leave_the_chosen_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bap_cli.report.data._PIECES", 1)
-    problem = load_problem(EXAMPLES / "medical_test.toml").problem
-    document = report_document(problem, "1/2", "", "p.toml")
-    best = solve(problem, "1/2")
-    assert document["partial"]
-    assert [(p["bob"], p["eve"]) for p in document["pieces"]] == [(str(best.risks.bob), str(best.risks.eve))]
-    assert document["pieces"][0]["detail"]["rows"][0]["cells"] == [["1", 1.0], ["0", 0.0]]
 
 
 def test_the_page_is_deterministic_atomic_and_whole(
@@ -466,30 +334,6 @@ def test_a_page_without_a_proof_does_not_claim_one(
     assert "proves nothing by itself" in page.inner_text("main")
 
 
-REPORTING = """
-[data]
-prior = ["2/5", "1/10", "1/5", "3/10"]
-[bob]
-loss = [[0, 1], [0, 1], [1, 0], [1, 0]]
-[eve]
-name = "insurer"
-loss = "log"
-secret = ["well", "ill", "well", "ill"]
-[alice]
-lambda = 6
-"""
-
-
-def test_the_page_speaks_of_probabilities_that_are_reported(opened: Open, tmp_path: Path) -> None:
-    (tmp_path / "people.toml").write_text(REPORTING)
-    page = opened(tmp_path / "people.toml")
-    text = page.inner_text("body")
-    assert "will report probabilities of: well or ill" in text
-    assert "misses 0.968 bits" in text
-    assert "this page shows the one at the chosen λ" in page.text_content("body")
-    assert "up to rounding, with a proved tolerance" in text
-
-
 @pytest.mark.slow
 def test_the_page_of_a_bundle_names_its_files(opened: Open, tmp_path: Path) -> None:
     assert main(["solve", "coin_toss", "--out", str(tmp_path / "d")]) == 0
@@ -578,21 +422,6 @@ def test_what_stands_beside_the_proof_follows_from_it_or_is_refused(opened: Open
     else:
         assert [page.text_content(part) for part in parts] == before
         assert page.inner_text("#verdict").startswith("Proved optimal")
-
-
-@pytest.mark.slow
-def test_releases_map_and_uniqueness_are_not_part_of_the_check(opened: Open, tmp_path: Path) -> None:
-    """The page on trust warns of it: a page can say false things about them and still prove its optimum."""
-    page = opened("coin_toss")
-
-    def change(island: Any) -> None:
-        for piece in island["pieces"]:
-            piece["unique"] = not piece["unique"]
-        island["releases"][0]["pieces"][1]["eve"] = "7/4"
-        island["frontier"][1][0] = 0.3
-
-    tampered(page, tmp_path / "report.html", change)
-    assert page.inner_text("#verdict").startswith("Proved optimal")
 
 
 @pytest.mark.slow

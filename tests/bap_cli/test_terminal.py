@@ -55,32 +55,6 @@ def test_no_line_is_wider_than_the_terminal(
     assert not any("\x1b" in line for line in lines)
 
 
-@pytest.mark.slow
-def test_what_was_written_is_told_between_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A sentence of more than forty characters is folded, and a pipe gets it on one line."""
-    monkeypatch.chdir(tmp_path)
-    Path("people.csv").write_text("ill,pay\nno,1\nno,2\nyes,2\n")
-    Path("study.toml").write_text('data = "people.csv"\n[publish.pay]\nloss = "0-1"\n[[eve]]\nsecret = "ill"\n')
-    commands = [
-        ("report", "coin_toss", "-o", "a page of results.html"),
-        ("plot", "coin_toss", "-o", "the map of all the releases.png"),
-        ("gaussian", "plot", "--eve", "max", "--kind", "rule", "-o", "the rule against the maximum.png"),
-        ("microdata", "solve", "study.toml", "--out", "D"),
-        ("microdata", "report", "D", "-o", "a page of results.html", "--no-attackers"),
-    ]
-    for command in commands:
-        told = []
-        for columns in ("40", ""):
-            monkeypatch.setenv("COLUMNS", columns)
-            lines = printed(capsys, command, "")
-            told.append(lines[next(k for k, line in enumerate(lines) if line.startswith("Wrote ")) :])
-        folded, whole = told
-        assert max(map(len, folded)) <= 40, command
-        assert " ".join(" ".join(folded).split()) == whole[0], command
-
-
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_comparison_under_conditions_keeps_its_numbers_whole(
     width: int, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -94,41 +68,7 @@ def test_a_comparison_under_conditions_keeps_its_numbers_whole(
     for line in table:
         *_, bob, eve, alice, above, epsilon, _ = re.split(r"  +", line)
         assert all(NUMBER.fullmatch(cell) for cell in (bob, eve, alice, above, epsilon)), line
-    assert lines[start].split() == ["release", "R_B", "R_E", "R_A", "above", "opt.", "epsilon", "met"]
-
-
-@pytest.mark.slow
-def test_the_same_risks_are_shown_in_the_same_way(capsys: pytest.CaptureFixture[str]) -> None:
-    heads = []
-    for command in (("solve", "coin_toss"), ("counts", "small_counts"), ("model", "rare_disease"),
-                    ("gaussian", "optimum", "--eve", "max")):  # fmt: skip
-        lines = printed(capsys, command, "")
-        at = next(k for k, line in enumerate(lines) if line.startswith("risk "))
-        heads.append([re.split(r"  +", line)[:2] for line in lines[at + 1 : at + 4]])
-        assert any(line.startswith("lambda = ") for line in lines[:at])
-    assert all(head == heads[0] for head in heads)
-    assert heads[0] == [
-        ["R_B", "Bob's, wanted low"],
-        ["R_E", "Eve's, wanted high"],
-        ["R_A", "Alice's = R_B - lambda R_E"],
-    ]
-
-
-def test_a_label_with_a_comma_or_digits_is_quoted_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(printed(capsys, ("solve", "protected_cell"), ""))
-    assert "“2 0 2 0” 3456/12005 (0.28788), “3 0 1 0” 3072/12005" in text
-
-
-def test_a_terminal_gets_bold_headings_and_a_pipe_or_no_color_gets_none(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert not any("\x1b" in line for line in printed(capsys, ("compare", "coin_toss"), ""))
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    shown = "\n".join(printed(capsys, ("compare", "coin_toss"), ""))
-    assert "\x1b[1mrelease" in shown
-    monkeypatch.setenv("NO_COLOR", "1")
-    plain = "\n".join(printed(capsys, ("compare", "coin_toss"), ""))
-    assert not re.search(r"\x1b\[[0-9;]*3\d", plain)
+    assert lines[start].split() == ["release", "parameter", "R_B", "R_E", "R_A", "above", "opt.", "epsilon", "met"]
 
 
 @pytest.mark.slow

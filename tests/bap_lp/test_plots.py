@@ -188,24 +188,6 @@ def test_a_large_heat_map_drops_no_state_and_no_signal(signals: int) -> None:
     plots.channel_heatmap(mechanism, prior).figure.canvas.draw()
 
 
-def test_cards_have_no_empty_half() -> None:
-    """Below the last line of the fullest card there is less than two lines of space."""
-    for name in ("coin_toss", "respondents", "two_eves"):
-        problem, lam = example(name)
-        ax = plots.signal_cards(problem, solve(problem, lam).mechanism)
-        ax.figure.canvas.draw()
-        frame = ax.get_window_extent()
-        lowest = min(t.get_window_extent().y0 for t in ax.texts)
-        assert 0 < lowest - frame.y0 < 0.14 * frame.height + 20
-
-
-def test_cards_say_what_everybody_decides() -> None:
-    problem, lam = example("coin_toss")
-    words = "\n".join(t.get_text() for t in plots.signal_cards(problem, solve(problem, lam).mechanism).texts)
-    for part in ("“fixed”", "probability 33/40", "10/11", "Bob decides fixed.", "Eve is exactly indifferent"):
-        assert part in words
-
-
 @pytest.mark.slow
 def test_degenerate_problems_have_pictures() -> None:
     nothing_to_gain = Problem(["1/2", "1/2"], [[0], [0]], [[0], [0]])
@@ -271,15 +253,6 @@ def test_text_is_made_drawable() -> None:
     assert (short(Fraction(13, 40)), short(Fraction(10**9, 3)), short(0.5)) == ("13/40", "3.33e+08", "0.5")
 
 
-def test_a_label_without_room_is_hidden() -> None:
-    _, ax = plt.subplots(figsize=(2, 2))
-    labels = Labels(ax, [(0.5, 0.5)] * 40, [f"label number {k}" for k in range(40)])
-    ax.figure.canvas.draw()
-    drawn = [t for t in labels.texts if t.get_visible()]
-    assert 0 < len(drawn) < 40
-    assert apart([Text.get_window_extent(t) for t in drawn])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [7, 13, 28, 36, 44])
 def test_no_label_covers_a_marker_and_no_line_runs_through_the_marker_of_another(seed: int) -> None:
@@ -294,31 +267,3 @@ def test_no_label_covers_a_marker_and_no_line_runs_through_the_marker_of_another
     for k in lines:
         line = _leader(centres[k], found[k].min, found[k].max)
         assert min(np.hypot(*(line - other).T).min() for other in np.delete(centres, k, axis=0)) > 4
-
-
-def test_a_cut_row_still_says_how_many_states_it_is() -> None:
-    states = [f"household type {k}" for k in range(60)]
-    ax = plots.channel_heatmap(Mechanism([[k % 2, 1 - k % 2] for k in range(60)], states=states))
-    assert [text.get_text() for text in ax.get_yticklabels()] == [
-        "household type 1\nand 29 more",
-        "household type 0\nand 29 more",
-    ]
-
-
-def test_cards_of_long_signals_can_be_told_apart(tmp_path: Path) -> None:
-    text = (EXAMPLES / "prosecutor.toml").read_text().replace('["nothing"]', '["nothing to decide"]')
-    (tmp_path / "long.toml").write_text(text)
-    loaded = load_problem(tmp_path / "long.toml")
-    ax = plots.signal_cards(loaded.problem, solve(loaded.problem, loaded.lam).mechanism)
-    titles = [text.get_text() for text in ax.texts if text.get_text().startswith("“")]
-    assert titles == ["“nothing to decide /\nconvict”", "“nothing to decide /\nacquit”"]
-
-
-@pytest.mark.slow
-def test_breakpoints_are_all_fractions_or_all_decimals_that_differ() -> None:
-    loaded = load_problem(EXAMPLES / "location_grid.toml")
-    path = lambda_path(loaded.problem)
-    ax = plots.value_of_lambda(path)
-    written = [text.get_text() for text in ax.texts if text.get_text().startswith("λ = ")]
-    assert len(written) == len(set(written)) == len(path.breakpoints)
-    assert not any("/" in text for text in written)

@@ -344,20 +344,6 @@ secret = ["well", "ill", "well", "ill"]
 """
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("solve", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
-        ("explain", "The insurer learns 0.1245 bits from the signal; 0.8464 bits stay hidden."),
-        ("compare", "randomised response, because problem needs Eves with tables of losses"),
-    ],
-)
-def test_commands_speak_of_bits(command: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "people.toml").write_text(PEOPLE)
-    assert main([command, str(tmp_path / "people.toml")]) == 0
-    assert words in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.parametrize("command", ["solve", "evaluate"])
 def test_with_an_option_risks_are_told_in_bits(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -369,7 +355,6 @@ def test_with_an_option_risks_are_told_in_bits(
     assert main([command, str(file), *more, "--bits"]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "Eve's in bits, wanted high 0.8464" in told
-    assert "0.8464 bits stay hidden (I(A;S) and H(A|S), each within" in told
     file.write_text(PEOPLE.replace('loss = "log"', 'loss = "brier"'))
     assert main([command, str(file), *more, "--bits"]) == 2
     assert capsys.readouterr().err.startswith("bap: --bits needs Eves who all have the log loss")

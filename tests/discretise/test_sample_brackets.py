@@ -275,6 +275,3 @@ def test_stored_draws_and_simulators_that_are_none_are_refused_in_one_line() -> 
         StoredDraws([1.0, 2.0, 3.0], [[1.0], [2.0]])
     with pytest.raises(InputError, match=r"theta = .* must be finite numbers$"):
         StoredDraws([1.0, math.nan], [1.0, 2.0])
-    # what a probabilistic program holds is not read: its arrays are
-    with pytest.raises(InputError, match=r"^simulator must be a function or StoredDraws\(theta, x\)$"):
-        sample({"prior": 1}, 3, zero_one(2), zero_one(2), **TEST)  # type: ignore[arg-type]

@@ -118,8 +118,6 @@ def test_neighbours_are_means_without_the_draw_itself() -> None:
         ({"simulator": lambda rng, size: np.zeros(size)}, "must return"),
         ({"simulator": lambda rng, size: (["a"] * size, np.zeros(size))}, "must return arrays of numbers"),
         ({"seed": -1}, "seed = -1"),
-        ({"eve_target": 3}, "eve_target must be a function"),
-        ({"posterior_loss": 3}, "posterior_loss must be a function"),
         ({"bob_bound": "x"}, "bob_bound = 'x' must be finite and not negative"),
         ({"title": 3}, "title must be text"),
         ({"simulator": lambda rng, size: (np.zeros(3), np.zeros(size))}, r"simulator's theta has shape \(3,\)"),

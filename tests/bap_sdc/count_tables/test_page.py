@@ -14,12 +14,10 @@ from bap_lp import InputError, evaluate, solve
 from bap_lp.rational import public
 from bap_lp.releases import null
 from bap_sdc import counts
-from bap_sdc.count_tables.channels import Evaluator, recovered
+from bap_sdc.count_tables.channels import Evaluator
 from bap_sdc.count_tables.comparisons import compare_tables
-from bap_sdc.count_tables.files import load_counts
-from bap_sdc.count_tables.protections import USUAL, CellKey, Geometric, Rounding, Suppression
+from bap_sdc.count_tables.protections import Geometric, Rounding, Suppression
 
-PAGE = " ".join((Path(__file__).parents[3] / "docs/counts.md").read_text(encoding="utf-8").split())
 REGIONS = ["north", "east", "south", "west"]
 BOB: dict[str, Any] = {"cells": "north", "loss": "0-1", "thresholds": ["1/4"]}
 EVE: dict[str, Any] = {"cells": "north", "asks": "small", "below": 3, "costs": [1, 2]}
@@ -121,17 +119,6 @@ def test_a_release_with_a_vast_channel_is_evaluated() -> None:
     assert isinstance(exact.bob, F)
 
 
-def test_the_command_says_how_often_suppression_can_be_undone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["counts", "public_margins"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    model = load_counts(Path(__file__).parents[3] / "examples/public_margins.toml").problem.model
-    hidden, follows = recovered(model, Suppression(3))
-    assert f"suppression < 3 suppresses a count with probability {hidden} " in text
-    assert (
-        f"with probability {follows} ({float(follows):.6g}) a suppressed count follows from the published ones" in text
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["path"], ["report", "-o", "r.html"], ["plot", "-o", "m.png"]])
 def test_other_commands_read_a_file_about_counts(
@@ -139,14 +126,3 @@ def test_other_commands_read_a_file_about_counts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([command[0], "small_counts", *command[1:]]) == 0
-
-
-def test_the_page_names_the_examples_and_the_default_releases() -> None:
-    assert [p.title for p in USUAL] == [
-        "rounding 3", "rounding 5", "random rounding 3", "random rounding 5", "suppression < 3", "cell key (2, 1)",
-        "geometric 1/2",
-    ]  # fmt: skip
-    assert CellKey(2, 1) in USUAL
-    assert "`bap examples` has `small_counts` and `public_margins`." in PAGE
-    found = [f.stem for f in (Path(__file__).parents[3] / "examples").glob("*.toml") if "\n[table]" in f.read_text()]
-    assert sorted(found) == ["public_margins", "small_counts"]

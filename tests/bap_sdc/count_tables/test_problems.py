@@ -79,7 +79,7 @@ def test_the_result_is_an_ordinary_problem() -> None:
     assert again == problem
     assert again.state_of("2|1|3") == problem.state_of([2, 1, 3])
     assert "There are 28 tables of 6 people in 3 cells" in problem.summary()
-    assert repr(problem) == "<TableProblem 't': exact, (N, b, e) = (13, 2, 2)>"
+    assert repr(problem) == "<TableProblem: 't', exact, (N, b, e) = (13, 2, 2)>"
     assert evaluate(problem, best.mechanism).eve == best.risks.eve
 
 

@@ -383,16 +383,6 @@ def test_the_checker_in_one_file_proves_what_the_library_proves(tmp_path, name):
     assert within in verify_standalone.check(str(tmp_path / "D"))
 
 
-def test_promises_and_prices_are_said_in_words():
-    found = study({"cap": [{"secret": "ill", "level": "yes", "at_most": "3/5"}], "min_cell": 2}, 1).solve("1/4")
-    words = found.summary()
-    assert "the neighbour, who knows age, gives ill = yes a probability of at most 60 in 100." in words
-    assert "Every combination of pay, sex that is ever released is expected for at least 2 of 40 records." in words
-    assert "This costs" in words
-    document = found.document()["conditions"]
-    assert document["without"]["alice"] == str(found.unconstrained.value)
-
-
 STUDY = """
 data = "table.csv"
 min_cell = 2

@@ -20,7 +20,7 @@ from bap_cli.records.first_screen import first_screen
 from bap_sdc import Eve, PublishedChannel, Study, estimates, read_table
 from bap_sdc.records.bundle import bundle_texts
 from bap_sdc.records.data.tables import table_bytes
-from bap_sdc.records.release.kit import disclosed_channel, kit_files
+from bap_sdc.records.release.kit import kit_files
 from bap_sdc.records.release.pram import read_pram
 
 STUDY = """
@@ -259,47 +259,6 @@ def test_no_file_of_a_kit_has_a_cell_that_a_spreadsheet_runs(tmp_path: Path) -> 
     assert "'=cmd" in tables["pd_job.csv"]
     (tmp_path / "pd.csv").write_text(tables["pd_job.csv"])
     assert (read_pram(tmp_path / "pd.csv", study["job"]) == np.eye(4, dtype=int)).all()
-
-
-def test_rows_of_few_records_say_that_nothing_changes() -> None:
-    frame = people()
-    solution = Study(frame, {"job": "0-1", "pay": "0-1"}, [Eve("ill", ["age"], [[0, 1], [3, 0]])]).solve(2)
-    released = solution.release(frame, seed=1)
-    channel = disclosed_channel(solution, released, threshold=10)
-    for group, table in channel.tables.items():
-        assert np.abs(table.sum(axis=1) - 1).max() < 1e-9, group
-        assert (table >= 0).all()
-    columns = list(channel.tables)[2]
-    pairs = frame.groupby(list(columns)).size()
-    at = [(a, b) for a in channel.levels[columns[0]] for b in channel.levels[columns[1]]]
-    for k, (a, b) in enumerate(at):
-        values = [int(v) if c == "pay" else v for c, v in zip(columns, (a, b), strict=True)]
-        if pairs.get(tuple(values), 0) < 10:
-            assert channel.tables[columns][k, k] == 1
-    full, shown = solution.published.tables[("pay",)], disclosed_channel(solution, released, 0)
-    step = shown.steps["pay",]  # the diagonal has what rounding leaves over
-    assert (np.abs(shown.tables["pay",] - full).max(axis=1) <= step * len(full) / 2).all()
-    count = frame["pay"].value_counts().sort_index().to_numpy()
-    assert ((10 / count <= step) & (step < 25 / count)).all()  # 1, 2 or 5 times a power of ten
-
-
-def test_a_kit_says_what_the_proof_says_and_lists_no_record_types() -> None:
-    frame = people()
-    study = Study(frame, {"pay": "0-1"}, [Eve("ill", ["age"])])
-    first = study.state_names()[0]
-    conditions = {"cap": [{"secret": "ill", "level": "yes", "at_most": "3/4"}], "min_cell": 40}
-    on_types = {"posterior_caps": [{"event": [first], "at_most": "1/2"}]}
-    for asked in (None, conditions, on_types):
-        solution = Study(frame, {"pay": "0-1"}, [Eve("ill", ["age"])], conditions=asked).solve("1/3")
-        files = kit_files(solution, b"", solution.release(frame, seed=1))
-        readme, manifest = files["README.md"].decode(), json.loads(files["manifest.json"])
-        promised = "No release of these columns that keeps the promises below has"
-        assert (promised in readme) == (asked is not None)
-        assert ("smaller by" in readme) == (solution.gap > 0)
-        assert ("a probability of at most 75 in 100" in readme) == (asked is conditions)
-        assert set(manifest["conditions"]) == ({"cap", "min_cell"} if asked is conditions else set())
-        assert first not in readme + files["manifest.json"].decode()
-        assert manifest["lambda"] == 0.333
 
 
 def test_a_cap_does_not_name_a_level_of_few_records() -> None:

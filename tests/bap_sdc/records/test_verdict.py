@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -11,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bap_cli.main import main
 from bap_sdc import Eve, Study
 from bap_sdc.records.audit.audit import counted_types, difference, judged
 from bap_sdc.records.audit.verdict import as_is, records_at_risk
@@ -113,46 +111,6 @@ def test_certainty_is_counted_as_by_hand(holdout):
     assert (found.surest[1] == 1) == (holdout == 0)
 
 
-def test_a_release_that_gives_nothing_away_says_so_and_one_that_does_says_both():
-    frame = pd.DataFrame({"ill": ["no", "no", "yes", "yes"], "pay": [0, 0, 1, 1]})
-    study = Study(frame, {"pay": "0-1"}, [Eve("ill", name="boss")])
-    given, hidden = study.solve(0).verdict(), study.solve(2).verdict()
-    assert given.certain[0].after == 1
-    assert hidden.certain[0].after == 0
-    assert "No cell is changed" in given.words()[2]
-    assert any("leaves one secret only" in line and "keeps 0%" in line for line in given.words())
-    assert any("keeps 100%" in line and "No released record makes" in line for line in hidden.words())
-    assert any("the surest belief is 50%, and 50% without a release" in line for line in hidden.words())
-    assert hidden.words()[0] == "AMBER: the promise is neither confirmed nor refuted."
-    assert "No records were held out, so nothing was tried" in hidden.words()[1]
-
-
-def test_who_is_certain_without_a_release_is_not_called_uncertain_with_one():
-    frame = pd.DataFrame({"age": [0, 0, 1, 1], "ill": ["no", "yes", "yes", "yes"], "pay": [0, 1, 0, 1]})
-    words = Study(frame, {"pay": "0-1"}, [Eve("ill", knows=["age"])]).solve(2).verdict().words()
-    assert any("another secret: what Eve knows settles it for 50% of the records without" in line for line in words)
-    assert not any("surest belief" in line for line in words)
-
-
-def test_a_release_without_changes_still_tells_what_an_informed_eve_gains():
-    study = study_of(table(), holdout="1/2")
-    solved = study.solve(0)
-    held = pd.DataFrame(study.codes[study.left_out], columns=study.names)
-    costs = pd.DataFrame({0: 2.0 * (held["ill"] == 1), 1: 1.0 * (held["ill"] == 0)})  # by guess
-    least = [
-        costs.groupby([held[name] for name in columns]).sum().min(axis=1).sum()
-        for columns in (["age", "pay", "town"], ["age"])
-    ]
-    verdict = solved.verdict()
-    assert verdict.unchanged
-    assert verdict.certain[0].informed == pytest.approx(least[0] / least[1])
-    assert verdict.against["as is"][1].value == 0
-    first = verdict.words().index("No cell is changed: this release is the file as it is.")
-    words = verdict.words()[first + 1 :]
-    assert "against an Eve who knows the shares of these records it is better than publishing nothing" in words[0]
-    assert f"and {round(100 * least[0] / least[1], 1):g}% on held-out records if their shares are known" in words[1]
-
-
 def test_a_huge_lambda_has_finite_standard_errors():
     found = study_of(table(), holdout="1/2").solve(1e200).verdict()
     assert all(0 <= one.error < 1e201 for pair in found.against.values() for one in pair)
@@ -168,15 +126,6 @@ def test_groups_of_the_published_columns_are_those_of_pandas():
         assert dict(groups.secrets)["ill"] == sizes["nunique"].min()
 
 
-def test_the_prior_says_how_much_of_it_is_a_model():
-    frame = table(130)
-    assert "65% of it is the independence model" in study_of(frame, smoothing="1690/7").solve(0).verdict().prior
-    assert "shares are those of the fitted records" in study_of(frame).solve(0).verdict().prior
-    assert (
-        "independence of the known columns" in study_of(frame, smoothing=10, toward="pooled").solve(0).verdict().prior
-    )
-
-
 def test_records_at_risk_are_those_whose_secret_becomes_likelier(solved):
     listed = records_at_risk(solved, 5)
     assert len(listed) == 5
@@ -185,25 +134,6 @@ def test_records_at_risk_are_those_whose_secret_becomes_likelier(solved):
     assert all(0 <= one.before <= 1 and 0 <= one.after <= 1 and one.count > 0 for one in listed)
     everything = records_at_risk(study_of(table()).solve(0), 5)
     assert everything[0].after == 1
-
-
-def test_the_first_words_of_solve_are_the_verdict_and_no_record_is_in_the_result(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    table().to_csv("a.csv", index=False)
-    text = 'data = "a.csv"\n[publish.pay]\n[[eve]]\nsecret = "ill"\nknows = ["age"]\n[audit]\nholdout = "1/2"\n'
-    (tmp_path / "study.toml").write_text(text)
-    assert main(["microdata", "solve", "study.toml", "--no-attackers", "--out", "solved"]) == 0
-    out = capsys.readouterr().out
-    assert out.index("AMBER: ") < out.index("On 200 held-out records, against") < out.index("R_A   Alice's")
-    result = json.loads((tmp_path / "solved" / "result.json").read_text())
-    assert result["light"] == "amber"
-    assert result["verdict"]["words"][:2] == [
-        "AMBER: the promise is neither confirmed nor refuted.",
-        "No attackers were tried: leave out --no-attackers.",
-    ]
-    assert set(result["verdict"]) == {"words", "light", "held_out", "certain", "released"}
-    assert "age=" not in json.dumps(result)
-    assert main(["microdata", "path", "solved", "--json"]) == 0  # the folder still proves its optimum
 
 
 def test_public_words_have_three_decimals_and_no_counts(solved):

@@ -30,7 +30,6 @@ from bap_lp.rational import EXACT, Array, floats, lifted
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _BROKEN = 1e-10  # of the sizes of its terms: what rows of a kind may be broken by before they are mixed
-_CHOSEN = 1000  # probabilities of a free problem up to which the weights choose among its most private optima
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 
@@ -44,7 +43,7 @@ def free_pair(program: Program, ties: Sequence[Tie], near: float, progress: Solv
         if choose(program).pivots == 0:
             rho, u, basic, how = small.many_states(stoppable=True)
         else:
-            vertex = small.vertex(ties=ties[: len(ties) if program.cost.size < _CHOSEN else -1])
+            vertex = small.vertex(ties=small.first_ties)
             _, columns, rows = small.scaled
             rho, basic, how = (vertex.z * columns)[small.form.rho], vertex.basic, "HiGHS simplex"
             u = small.form.dual(vertex.y * rows).replies["eve"]
@@ -146,7 +145,7 @@ class FloatSolver:
         small, columns, rows = self.small.scaled
         slacks = np.arange(small.shape[1], sum(small.shape))
         try:
-            vertex = self.small.vertex()
+            vertex = self.small.vertex(ties=self.small.first_ties)
             plain_z, plain = vertex.before_ties
             if not vertex.optimal:
                 return plain

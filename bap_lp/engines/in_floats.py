@@ -75,7 +75,8 @@ def _lifted(program: Program) -> Program:
 def _float_pair(program: Program, rho: Array, u: Array, how: str, noise: float = NOISE) -> Pair:
     """A float table and replies with the sums they must have; the bound has its rounding taken off.
 
-    Probabilities up to `noise` are zero, and a row that the solver lost follows the rule of u.
+    Probabilities up to `noise` are zero, a row that the solver lost follows the rule of u, and signals that Bob would
+    disobey are pooled with those he prefers, which can only lower R_A.
     """
     free, lam = program.free, program.observers[0].price
     assert free is not None
@@ -84,7 +85,7 @@ def _float_pair(program: Program, rho: Array, u: Array, how: str, noise: float =
     lost = np.flatnonzero(rho.sum(axis=1) < 1e-9 * p)
     rho[lost] = 0.0
     rho[lost, (free.B[lost] - free.E[lost] @ u.T).argmin(axis=1)] = p[lost]
-    rho *= (p / rho.sum(axis=1))[:, None]
+    rho = free.obedient(rho * (p / rho.sum(axis=1))[:, None])
     return Pair(rho, Dual({"eve": u}, {}), free.value(rho, lam), free.bound(u), how)
 
 

@@ -30,10 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
-from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.rational import number
-from benchmarks.instances import KINDS, SIZES, best_time
+from benchmarks.instances import KINDS, SIZES, best_time, compact_program
 
 LIMIT = 120.0
 GLPK = "GLPK --xcheck"

@@ -20,10 +20,9 @@ from rich.table import Table
 
 from bap_lp import Conditions, Problem, solve
 from bap_lp.clock import OutOfTime
-from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.highs import loaded_program
 from bap_lp.engines.linear.program import LinearProgram
-from benchmarks.instances import conditioned_program
+from benchmarks.instances import compact_program, conditioned_program
 
 LIMIT = 60.0
 LOSSES = ("floats", "integers", "0-1", "absolute")

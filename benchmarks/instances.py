@@ -13,6 +13,8 @@ from flint import fmpq
 from bap_lp import Conditions, Problem
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.bound import compact
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.rational import EXACT
 
@@ -57,6 +59,11 @@ def best_time(task: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
         if times[-1] > 5:
             break
     return min(times), result
+
+
+def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
+    """The free problem as any solver gets it."""
+    return LinearForm.of(compact(arrays, lam)).lp
 
 
 def conditioned_program(problem: Problem, conditions: Conditions, lam: float) -> LinearProgram:

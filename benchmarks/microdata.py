@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.form import compact_program
 from bap_lp.engines.linear.highs import solve_lp
 from bap_lp.engines.linear.optimum import scaled
 from bap_lp.model.sums.arrays import Arrays
@@ -27,6 +26,7 @@ from bap_sdc.records.optimum.optimise import optimise
 from bap_sdc.records.optimum.parts import parts_of
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 from bap_sdc.records.optimum.proof import bound_of
+from benchmarks.instances import compact_program
 from benchmarks.tables import ASYMMETRIC, adult, fair
 
 _MINUTE = 60.0

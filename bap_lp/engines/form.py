@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.model.sums.arrays import Arrays
-from bap_lp.program.bound import Dual, Program, Sparse, compact
+from bap_lp.program.bound import Dual, Program, Sparse
 from bap_lp.rational import Array, ReadOnly
 
 
@@ -89,8 +88,3 @@ class LinearForm(ReadOnly):
         for name, cost in hidden.items():
             out[self.t[name]] = cost
         return out
-
-
-def compact_program(arrays: Arrays, lam: Any) -> LinearProgram:
-    """The free problem: columns rho[x,i] at x*b + i, then t[i,g] at N*b + i*G + g; rows x, then N + i*e + j."""
-    return LinearForm.of(compact(arrays, lam)).lp

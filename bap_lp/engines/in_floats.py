@@ -30,7 +30,6 @@ from bap_lp.rational import EXACT, Array, floats, lifted
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _BROKEN = 1e-10  # of the sizes of its terms: what rows of a kind may be broken by before they are mixed
-_CHOSEN = 1000  # probabilities of a free problem up to which the weights choose among its most private optima
 _ENOUGH = 1e-16  # violations that a float answer does not mind, relative to the largest cost
 
 
@@ -44,7 +43,7 @@ def free_pair(program: Program, ties: Sequence[Tie], near: float, progress: Solv
         if choose(program).pivots == 0:
             rho, u, basic, how = small.many_states(stoppable=True)
         else:
-            vertex = small.vertex(ties=ties[: len(ties) if program.cost.size < _CHOSEN else -1])
+            vertex = small.vertex(ties=small.first_ties)
             _, columns, rows = small.scaled
             rho, basic, how = (vertex.z * columns)[small.form.rho], vertex.basic, "HiGHS simplex"
             u = small.form.dual(vertex.y * rows).replies["eve"]
@@ -76,7 +75,8 @@ def _lifted(program: Program) -> Program:
 def _float_pair(program: Program, rho: Array, u: Array, how: str, noise: float = NOISE) -> Pair:
     """A float table and replies with the sums they must have; the bound has its rounding taken off.
 
-    Probabilities up to `noise` are zero, and a row that the solver lost follows the rule of u.
+    Probabilities up to `noise` are zero, a row that the solver lost follows the rule of u, and signals that Bob would
+    disobey are pooled with those he prefers, which can only lower R_A.
     """
     free, lam = program.free, program.observers[0].price
     assert free is not None
@@ -85,7 +85,7 @@ def _float_pair(program: Program, rho: Array, u: Array, how: str, noise: float =
     lost = np.flatnonzero(rho.sum(axis=1) < 1e-9 * p)
     rho[lost] = 0.0
     rho[lost, (free.B[lost] - free.E[lost] @ u.T).argmin(axis=1)] = p[lost]
-    rho *= (p / rho.sum(axis=1))[:, None]
+    rho = free.obedient(rho * (p / rho.sum(axis=1))[:, None])
     return Pair(rho, Dual({"eve": u}, {}), free.value(rho, lam), free.bound(u), how)
 
 
@@ -146,7 +146,7 @@ class FloatSolver:
         small, columns, rows = self.small.scaled
         slacks = np.arange(small.shape[1], sum(small.shape))
         try:
-            vertex = self.small.vertex()
+            vertex = self.small.vertex(ties=self.small.first_ties)
             plain_z, plain = vertex.before_ties
             if not vertex.optimal:
                 return plain

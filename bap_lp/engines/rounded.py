@@ -20,6 +20,7 @@ from bap_lp.program.bound import Program
 from bap_lp.program.finish import STOPPED
 from bap_lp.rational import Array, floats
 
+_CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3  # of the largest cost, and of lam
 
 
@@ -50,6 +51,11 @@ class RoundedProgram:
     @cached_property
     def scaled(self) -> tuple[LinearProgram, Array, Array]:
         return scaled(self.lp)
+
+    @property
+    def first_ties(self) -> Sequence[Tie]:
+        """What chooses in floats: in large programs the weights would take most of the time, and float ties are few."""
+        return self.ties if self.program.cost.size < _CHOSEN else self.ties[:-1]
 
     @cached_property
     def weight(self) -> Array:

@@ -305,9 +305,9 @@ class Program(ReadOnly):
             total = total + max(side.max() for side in sides.values() if len(side))
         return total
 
-    def broken(self, rho: Array, seen: Mapping[str, Array] | None = None) -> tuple[str, int] | None:
-        """The name and number of a row that the table breaks; None if there is none."""
-        sides = self.sides(rho, seen)
+    def broken(self, rho: Array, sides: Mapping[str, Array] | None = None) -> tuple[str, int] | None:
+        """The name and number of a row that the table breaks; None if there is none. sides: its own, if known."""
+        sides = self.sides(rho) if sides is None else sides
         for one in self.rows:
             side = sides[one.name]
             wrong = side != 0 if one.equal else side > 0

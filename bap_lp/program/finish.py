@@ -72,45 +72,51 @@ def feasible(program: Program, q: Array, inner: Iterable[Array | None] = ()) -> 
     q = np.maximum(q, 0.0)
     q = q / q.sum(axis=1, keepdims=True)
     clean, hull = np.where(q > NOISE, q, 0.0), _Hull.of(program)
-    for channel in _channels(program, (clean, q) if (clean != q).any() else (q,), inner, hull):
-        rho = program.mass[:, None] * channel
-        if hull is not None:
-            rho = hull.nearest(rho)
-        if rho is not None and not (rho < 0).any() and program.broken(rho) is None:
-            return rho
+    for rho, sides in _tables(program, (clean, q) if (clean != q).any() else (q,), inner, hull is not None):
+        near = rho if hull is None else hull.nearest(rho)
+        if near is not None and not (near < 0).any() and program.broken(near, sides if near is rho else None) is None:
+            return near
     return None
 
 
-def _channels(
-    program: Program, bases: Sequence[Array], inner: Iterable[Array | None], hull: _Hull | None
-) -> Iterator[Array]:
-    """Exact channels, from the nearest one on. The last base is the float channel as it is."""
-    grids = []
+_Sides = Mapping[str, Array]
+
+
+def _tables(
+    program: Program, bases: Sequence[Array], inner: Iterable[Array | None], equal: bool
+) -> Iterator[tuple[Array, _Sides]]:
+    """Exact tables and what their rows come to, from the nearest one on. The last base is the float channel as it is.
+
+    equal: whether rows must hold with equality; where a vertex is degenerate, the moves onto them need room.
+    """
+
+    def table(q: Array) -> tuple[Array, _Sides]:
+        rho = program.mass[:, None] * q
+        return rho, program.sides(rho)
+
+    overs, exact = [], None
     for base in bases:
-        grids.append(lifted(on_grid(base)))
-        yield grids[-1]
-    overs, over = [program.sides(program.mass[:, None] * grid) for grid in grids], None
+        rho, over = table(lifted(on_grid(base)))
+        overs.append(over)
+        yield rho, over
     for near in inner:
         if near is None:
             continue
-        strict = on_simplex(near)
-        room = program.sides(program.mass[:, None] * strict)
-        for base, broken in zip(bases, overs, strict=True):
-            least = _share(program, broken, room)
-            if hull is not None:
-                least = max(least, 2.0**-48)  # where a vertex is degenerate, the moves onto the hull need room
+        strict, room = table(on_simplex(near))
+        for base, over in zip(bases, overs, strict=True):
+            least = max(_share(program, over, room), 2.0**-48 if equal else 0.0)
             for share in (least * 2.0**k for k in (2, 8, 14)):
                 if 0 < share <= _MOST:
-                    yield lifted(on_grid((1 - share) * base + share * near))
-        exact = on_simplex(bases[-1])
-        over = program.sides(program.mass[:, None] * exact) if over is None else over
-        least = _share(program, over, room)
+                    yield table(lifted(on_grid((1 - share) * base + share * near)))
+        exact = table(on_simplex(bases[-1])) if exact is None else exact
+        least = _share(program, exact[1], room)
         if 0 < least <= _MOST:
             share = EXACT.number(2.0 ** math.ceil(math.log2(least) + 1e-9))
-            yield (1 - share) * exact + share * strict
+            rho = (1 - share) * exact[0] + share * strict
+            yield rho, program.sides(rho)
 
 
-def _share(program: Program, over: Mapping[str, Array], room: Mapping[str, Array]) -> float:
+def _share(program: Program, over: _Sides, room: _Sides) -> float:
     """The share of a strict channel that makes up for all that is broken, since what rows are broken by is convex.
 
     over, room: the sides of the two channels. Infinite if the strict one is not strict where it must be.

@@ -14,10 +14,11 @@ import pytest
 
 from bap_lp import Conditions, Problem, solve
 from bap_lp.clock import OutOfTime, time_limited
-from bap_lp.engines.form import compact_program
+from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import PRIMAL, loaded_program, run
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
+from bap_lp.program.bound import compact
 
 STOPPED = 7  # the child's exit code if the interrupt reached it as one
 
@@ -77,7 +78,8 @@ def test_an_interrupt_ends_a_solution_in_the_middle_as_one(
 def large() -> LinearProgram:
     """A program that takes some seconds by every method."""
     draw, (N, b, e) = np.random.default_rng(0), (500, 80, 20)
-    return compact_program(Arrays(np.full(N, 1 / N), draw.random((N, b)), draw.random((N, e)), (slice(0, e),)), 1.0)
+    arrays = Arrays(np.full(N, 1 / N), draw.random((N, b)), draw.random((N, e)), (slice(0, e),))
+    return LinearForm.of(compact(arrays, 1.0)).lp
 
 
 class Alarm(Exception):

@@ -30,7 +30,7 @@ from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
 from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.model.sums.signal_sums import signal_losses
+from bap_lp.model.sums.signal_sums import near_least, signal_losses
 from bap_lp.program.finish import on_grid, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate
@@ -254,10 +254,15 @@ def obedient(problems: Sequence[Arrays], profiles: Array, q: Array) -> Array:
     profiles: what every problem's Bobs are told, signals x problems. Pooling raises no R_A and keeps the conditions.
     """
     target = profiles.copy()
+    sent = np.flatnonzero((q != 0).any(axis=0))
     for k, arrays in enumerate(problems):
-        losses = signal_losses(arrays.p[:, None] * q, arrays.B)
-        own = losses[np.arange(len(losses)), profiles[:, k]]
-        target[:, k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), profiles[:, k])
+        small, told = arrays.rounded, profiles[sent, k]
+        near = near_least(small.p[:, None] * floats(q[:, sent]), small.B, np.zeros(small.B.shape[1], dtype=int))
+        near[np.arange(len(sent)), told] = False
+        doubt = np.flatnonzero(near.any(axis=1))  # elsewhere floats prove that it is the least
+        losses = signal_losses(arrays.p[:, None] * q[:, sent[doubt]], arrays.B)
+        own = losses[np.arange(len(doubt)), told[doubt]]
+        target[sent[doubt], k] = np.where(own > losses.min(axis=1), losses.argmin(axis=1), told[doubt])
     if (target == profiles).all():
         return q
     place = {tuple(row): signal for signal, row in enumerate(profiles.tolist())}

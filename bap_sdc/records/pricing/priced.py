@@ -9,6 +9,10 @@ free: it is placed so that the smallest R over the states of g is as large as th
 < 0 enter, and the program is solved again. At the end R >= 0 everywhere: decisions without columns are proved unused,
 with their own u[i,g]. Each state touches few groups, so nothing of the size states x all replies is ever built.
 
+A free u[i,g] is placed as follows. Given v and the replies of the other groups, room(x) = R(x,i) + u[i,g].E'_g(x) does
+not depend on it. States with equal rows E'_g(x,.) form a kind k, of which the least room counts: u[i,g] maximises
+min_k room_k - u.E'_k, a small game. With two replies it is an intersection of intervals.
+
 Columns with R = 0 enter as well before the last solution, so that the choice among several optima (module `ties`) is
 made over all of them. In exact arithmetic R is settled by a float filter wherever that decides.
 """
@@ -16,6 +20,7 @@ made over all of them. In exact arithmetic R is settled by a float filter wherev
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from flint import fmpq
@@ -25,7 +30,6 @@ from bap_lp.engines.linear.optimum import optimum, scaled
 from bap_lp.engines.ties import weight_at
 from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
 from bap_sdc.records.pricing.master import PricedMaster, PricedProgram, first_columns, smallest
-from bap_sdc.records.pricing.placed_replies import ReplyPricing
 
 _ENTER = 3.0  # columns that enter in a round, per state
 _CLEAR = 1e-9  # reduced costs above minus this, of the largest cost, count as non-negative in floats
@@ -51,34 +55,29 @@ def solve_priced(program: PricedProgram) -> PricedOptimum:
 
     Floats are rationals too: where the data outrun the solver's tolerances, they are solved exactly and rounded.
     """
-    if program.field.exact:
-        return _solved(program)
-    size = max(float(program.table.max()), float(program.lam) * float(program.loss.max()), 1e-300)
+    size = max(float(program.table.max()), float(program.lam) * float(floats(program.loss).max()), 1e-300)
     try:
-        found = _solved(program)
-        if _value(program, found) - float(program.p @ found.v) <= 0.1 * TOLERANCE * size * float(program.p.sum()):
+        found, value = _solved(program, size)
+        near = 0.1 * TOLERANCE * size * float(program.p.sum())
+        if program.field.exact or value - float(program.p @ found.v) <= near:
             return found
     except ArithmeticError:
-        pass
-    whole = replace(
-        program,
-        p=lifted(program.p),
-        entries=lambda x, i: lifted(program.table[x, i]),
-        loss=lifted(program.loss),
-        lam=EXACT.number(program.lam),
-    )
-    exact, pricing = _solved(whole), ReplyPricing(program)
+        if program.field.exact:
+            raise
+    p, loss, lam = lifted(program.p), lifted(program.loss), EXACT.number(program.lam)
+    whole = replace(program, p=p, entries=lambda x, i: lifted(program.table[x, i]), loss=loss, lam=lam)
+    (exact, _), pricing = _solved(whole, size), ReplyPricing(program)
     pricing.u = floats(exact.u)
     v = (program.table - pricing.paid()).min(axis=1)
     return PricedOptimum(exact.state, exact.decision, floats(exact.rho), v, pricing.u)
 
 
-def _solved(program: PricedProgram) -> PricedOptimum:
+def _solved(program: PricedProgram, size: float) -> tuple[PricedOptimum, Any]:
+    """The optimum and the value of the last program."""
     master, pricing = PricedMaster(program), ReplyPricing(program)
     own = program.table.argmin(axis=1)
     master.add(first_columns(program, own))
     master.keys(own)
-    size = max(float(program.table.max()), float(program.lam) * float(pricing.loss.max()), 1e-300)
     _in_floats(master, pricing, size)
     for _ in range(_ROUNDS):
         lp = master.program_on(program.field)
@@ -92,7 +91,7 @@ def _solved(program: PricedProgram) -> PricedOptimum:
         else:
             replies, late = pricing.u, _late(master, R, _CLEAR * size)
         if not len(late):
-            return _concluded(master, pricing, found.z, v, replies)
+            return _concluded(master, pricing, found.z, v, replies), lp.cost.dot(found.z)
         master.add(late)
     raise ArithmeticError(f"a component of {master.n} states is not priced out after {_ROUNDS} rounds")
 
@@ -194,18 +193,93 @@ def _concluded(master: PricedMaster, pricing: ReplyPricing, z: Array, v: Array, 
     return PricedOptimum(state, decision, rho, margins.min(axis=1), u)
 
 
-def _value(program: PricedProgram, found: PricedOptimum) -> float:
-    """R_A of a float joint table, relative to the least losses."""
-    x, i, rho = found.state, found.decision, found.rho
-    total = float((program.table[x, i] * rho).sum())
-    pairs, losses = [], []
-    for s in range(program.group.shape[1]):
-        live = np.flatnonzero(program.group[x, s] >= 0)
-        pairs.append(i[live] * len(program.widths) + program.group[x[live], s])
-        losses.append(rho[live, None] * program.loss[x[live], s])
-    pair, heard = np.concatenate(pairs), np.concatenate(losses)
-    names, place = np.unique(pair, return_inverse=True)
-    sums = np.zeros((len(names), heard.shape[1]))
-    np.add.at(sums, place.ravel(), heard)
-    inside = np.arange(heard.shape[1]) < program.widths[names % len(program.widths)][:, None]
-    return total - float(program.lam) * float(np.where(inside, sums, np.inf).min(axis=1, initial=np.inf).sum())
+class ReplyPricing:
+    """Replies of all pairs (i, g) in floats, and the reduced costs they give."""
+
+    def __init__(self, program: PricedProgram) -> None:
+        self.program = program
+        self.n, self.b = program.table.shape
+        self.G, self.w = len(program.widths), program.loss.shape[2]
+        self.loss, self.lam = floats(program.loss), float(program.lam)
+        self.members: list[list[tuple[int, Array]]] = [[] for _ in range(self.G)]
+        for s in range(program.group.shape[1]):
+            column = program.group[:, s]
+            order = np.argsort(column, kind="stable")
+            cuts = np.searchsorted(column[order], np.arange(self.G + 1))
+            for g in range(self.G):
+                if cuts[g] < cuts[g + 1]:
+                    self.members[g].append((s, order[cuts[g] : cuts[g + 1]]))
+        self.u = np.zeros((self.b, self.G, self.w))
+        for g, width in enumerate(program.widths.tolist()):
+            self.u[:, g, :width] = self.lam / width
+
+    def paid(self) -> Array:
+        """sum_g u[i,g].E'_g(x), states x decisions."""
+        out = np.zeros((self.n, self.b))
+        for g, parts in enumerate(self.members):
+            for s, x in parts:
+                out[x] += self.loss[x, s] @ self.u[:, g].T
+        return out
+
+    def place(self, master: PricedMaster, y_replies: Array, v: Array) -> Array:
+        """Take the replies of pairs in the master, place the others; R of all columns."""
+        i, g = np.divmod(master.pairs, self.G)
+        present = np.zeros((self.b, self.G), dtype=bool)
+        present[i, g] = True
+        self.u[i, g] = _on_simplex(y_replies, self.lam)
+        R = self.program.table - self.paid() - v[:, None]
+        for k in range(self.G):
+            free = np.flatnonzero(~present[:, k])
+            if len(free):
+                self._place(k, free, R)
+        return R
+
+    def _place(self, g: int, free: Array, R: Array) -> None:
+        """Move u[free, g] to where the least R over the states of g is large; R is updated."""
+        width = int(self.program.widths[g])
+        rows, costs, places = [], [], []
+        for s, x in self.members[g]:
+            rows.append(self.loss[x, s, :width])
+            costs.append(R[np.ix_(x, free)] + self.loss[x, s] @ self.u[free, g].T)
+            places.append(x)
+        loss, room = np.concatenate(rows), np.concatenate(costs)
+        kinds, kind = np.unique(loss, axis=0, return_inverse=True)
+        order = np.argsort(kind.ravel(), kind="stable")
+        least = np.minimum.reduceat(room[order], np.searchsorted(kind.ravel()[order], np.arange(len(kinds))), axis=0)
+        u = best_replies(least, kinds, self.lam)
+        change = np.zeros((len(free), self.w))
+        change[:, :width] = u
+        change -= self.u[free, g]
+        self.u[free, g] += change
+        for s, x in self.members[g]:
+            R[np.ix_(x, free)] -= self.loss[x, s] @ change.T
+
+
+def best_replies(room: Array, rows: Array, lam: float) -> Array:
+    """u in lam times the simplex, (m, w), with a large min over kinds k of room[k] - u.rows[k]; room is (kinds, m).
+
+    Two replies: the best. More: as much of every reply as the kinds need to which it is the best reply; that is best if
+    a kind loses the same by all other replies. Where it leaves something negative, columns enter the master.
+    """
+    (K, w), m = rows.shape, room.shape[1]
+    top = rows.max(axis=1)
+    need = np.zeros((w, m))
+    for k in range(K):
+        if top[k] > 0:
+            j = int(rows[k].argmin())
+            need[j] = np.maximum(need[j], lam - room[k] / top[k])
+    total = need.sum(axis=0)
+    u = np.where(total > lam, need * (lam / np.where(total > 0, total, 1.0)), need + (lam - total) / w)
+    if w == 2:
+        low, high = need[1], lam - need[0]  # u_1 >= low, and u_0 >= need[0]
+        second = np.clip((low + high) / 2, 0.0, lam)
+        return np.stack([lam - second, second], axis=1)
+    return u.T
+
+
+def _on_simplex(u: Array, lam: float) -> Array:
+    u = np.maximum(u, 0.0)
+    total = u.sum(axis=1, keepdims=True)
+    out = u * (lam / np.where(total > 0, total, 1.0))
+    out[(total <= 0).ravel(), 0] = lam
+    return out

@@ -52,6 +52,9 @@ class Piece(ReadOnly, Displayed):
         to = "infinity" if self.end == math.inf else fraction(self.end)
         return f": lambda from {fraction(self.start)} to {to}, {risks_line(self.risks.bob, self.risks.eve)}"
 
+    def __repr__(self) -> str:
+        return f"<Piece{self._headline()}>"
+
     @property
     def line(self) -> tuple[Number, Number]:
         """Intercept and slope of V: (R_B, -R_E)."""

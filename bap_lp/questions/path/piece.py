@@ -48,6 +48,9 @@ class Piece(ReadOnly, Displayed):
     rho: Array  # the joint table on merged states
     duals: tuple[Dual, Dual]  # optimal at start and at end (on the last piece: at start, and their drift)
 
+    def __repr__(self) -> str:
+        return f"<Piece: {next(iter(self._lines()))}>"
+
     @property
     def line(self) -> tuple[Number, Number]:
         """Intercept and slope of V: (R_B, -R_E)."""

@@ -105,7 +105,6 @@ BEST: dict[str, Best] = {
 
 # `compare` builds a states x states channel up to this many states. The geometric one spans ratio^(1 - N), and
 # 20^199 = 1e259 is still a float.
-_NO_YES = "no", "yes"
 _TRACE = EXACT.number(1) / 10**9
 _MOST_STATES = {"full": 2000, "synthetic data": 500, "randomised response": 500, "truncated geometric": 200}
 

@@ -152,7 +152,7 @@ class Solution(Displayed):
         start = f"This is proved up to {float(self.gap):.2g}"
         ends = f"value {float(self.value):.12g}, lower bound {float(self.bound):.12g}"
         loose = "" if self.conditions is None else " In floats, limits are read looser by 2^-48 of their size."
-        return f"{start}: no mechanism{among} has a {what} below the bound; {ends}.{loose}"
+        return f"{start}: {ends}; no mechanism{among} has a{'' if self.priors else 'n'} {what} below the bound.{loose}"
 
     def _over_priors(self) -> Iterator[str]:
         if self.priors is None or self.worst_prior is None:

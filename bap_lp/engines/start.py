@@ -51,7 +51,7 @@ def choose(program: Program) -> Choice:
     if S * e <= 10 * N:  # floats (200, 50, 10): 1128 / 164 / 785; 0-1 (100, 100, 10): 5 / 143 / 268
         return Choice(300, "interior")
     # integers (60, 60, 60): - / 301 / 356, from inside 546; absolute (40, 80, 80): - / 247 / 259, from inside 663
-    if S * e > 100 * N or (2 * S >= e and _repeated(free.rounded.E)):
+    if S * e > 100 * N or (e <= 2 * S and _repeated(free.rounded.E)):
         return Choice(150, "dual")
     return Choice(150, "interior")  # floats (60, 60, 60): - / 603 / 1688; (60, 60, 20): 558 / 138 / 234
 

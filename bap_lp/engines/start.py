@@ -46,11 +46,12 @@ def choose(program: Program) -> Choice:
         return Choice(0, "states")
     if S * e <= 2 * N:  # floats (200, 20, 20): 265 / 62 / 537; 0-1 (200, 100, 4): 15 / 123 / 109
         return Choice(400, "states")
-    if N * S * e <= 30_000:  # integers (100, 50, 5): 40 / 38 / 57; floats (100, 100, 2): 8 / 15 / 30
+    if N * S * e <= 50_000:  # integers (100, 50, 5): 40 / 38 / 57; floats (20, 100, 20): 45 / 22 / 32
         return Choice(200, "dual")
     if S * e <= 10 * N:  # floats (200, 50, 10): 1128 / 164 / 785; 0-1 (100, 100, 10): 5 / 143 / 268
         return Choice(300, "interior")
-    if N + S * e <= N * S + S and _repeated(free.rounded.E):  # integers (60, 60, 60): - / 301 / 356, from inside 546
+    # integers (60, 60, 60): - / 301 / 356, from inside 546; absolute (40, 80, 80): - / 247 / 259, from inside 663
+    if S * e > 100 * N or (e <= 2 * S and _repeated(free.rounded.E)):
         return Choice(150, "dual")
     return Choice(150, "interior")  # floats (60, 60, 60): - / 603 / 1688; (60, 60, 20): 558 / 138 / 234
 

@@ -28,14 +28,15 @@ Extreme = tuple[Any, Array | None, Array | None]  # support(c), a maximiser, and
 
 @dataclass(frozen=True, eq=False)
 class DualForm(ReadOnly):
-    """base (states); cost and free (one per y); rows (row, y, value); forms (row, state, value); count of rows."""
+    """base (states); cost (one per y), of which the first `free` are free; rows (row, y, value) and their count; forms
+    (row, state, value)."""
 
     base: Array
     cost: Array
-    free: Array
+    free: int
+    count: int
     rows: tuple[Array, Array, Array]
     forms: tuple[Array, Array, Array]
-    count: int
 
     def prior(self, multipliers: Array, weight: Any) -> Array:
         """The prior that multipliers of the rows of v >= p.c are, given the multiplier of v."""
@@ -48,11 +49,15 @@ class DualForm(ReadOnly):
 class Credal(ReadOnly):
     """A set of priors; its first field has a column per state."""
 
-    listed: Array | None = None  # all vertices, if they are known
-
     @property
     def states(self) -> int:
         return int(getattr(self, next(iter(self.__dataclass_fields__))).shape[-1])  # type: ignore[attr-defined]
+
+    @cached_property
+    def rounded(self) -> Any:
+        own = {k: v for k, v in vars(self).items() if k in self.__dataclass_fields__}  # type: ignore[attr-defined]
+        turned = {k: floats(v) if isinstance(v, np.ndarray) else v if v is None else float(v) for k, v in own.items()}
+        return replace(self, **turned)  # type: ignore[type-var]
 
     def support(self, c: Array) -> Extreme:
         raise NotImplementedError
@@ -64,37 +69,24 @@ class Credal(ReadOnly):
     def dual_form(self) -> DualForm:
         raise NotImplementedError
 
-    @cached_property
-    def rounded(self) -> Any:
-        own = {k: v for k, v in vars(self).items() if k in self.__dataclass_fields__}  # type: ignore[attr-defined]
-        turned = {k: floats(v) if isinstance(v, np.ndarray) else v if v is None else float(v) for k, v in own.items()}
-        return replace(self, **turned)  # type: ignore[type-var]
+    def near(self, p: Array, moved: Array | None) -> tuple[Array, Array | None]:
+        """The prior of the set, in rationals, that floats mean."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class Hull(Credal):
     """The mixtures of some priors, rows of a table."""
 
-    table: Array
-
-    @property
-    def listed(self) -> Array:  # type: ignore[override]
-        return self.table
+    vertices: Array
 
     def support(self, c: Array) -> Extreme:
-        values = self.table.dot(c)
+        values = self.vertices.dot(c)
         best = int(np.argmax(values))
-        return values[best], self.table[best], None
+        return values[best], self.vertices[best], None
 
     def outside(self, p: Array, moved: Array | None) -> str:
-        return "" if (self.table == p).all(axis=1).any() else "is not one of the vertices"
-
-    def dual_form(self) -> DualForm:
-        row, x = np.indices(self.table.shape).reshape(2, -1)
-        count = len(self.table)
-        ones = field_of(self.table).full(count, 1)
-        rows = np.arange(count), np.zeros(count, dtype=int), ones
-        return DualForm(0 * self.table[0], ones[:1], np.array([True]), rows, (row, x, self.table.ravel()), count)
+        return "" if (self.vertices == p).all(axis=1).any() else "is not one of the vertices"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,11 +115,11 @@ class Box(Credal):
         return "" if (self.lower <= p).all() and (p <= self.upper).all() else "is outside of the box"
 
     def dual_form(self) -> DualForm:
-        N = self.states
-        x, one = np.arange(N), field_of(self.lower).full(N, 1)
+        """y = (mu, h): mu + h(x) >= c(x)."""
+        x, one = np.arange(self.states), field_of(self.lower).full(self.states, 1)
         rows = np.tile(x, 2), np.append(0 * x, 1 + x), np.append(one, one)
         cost = np.append(1 - self.lower.sum(), self.upper - self.lower)
-        return DualForm(self.lower, cost, np.arange(N + 1) == 0, rows, (x, x, one), N)
+        return DualForm(self.lower, cost, 1, len(x), rows, (x, x, one))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +141,7 @@ class Ball(Credal):
 
     def near(self, p: Array, moved: Array | None) -> tuple[Array, Array | None]:
         """Scaled to sum one, and drawn towards the centre if that is needed."""
-        out = lifted(np.maximum(p, 0.0))
+        out = lifted(p)
         out = out / out.sum()
         far = abs(out - self.prior).sum() / 2
         return (out if far <= self.radius else self.prior + (out - self.prior) * (self.radius / far)), None
@@ -160,16 +152,11 @@ class Ball(Credal):
 
     def dual_form(self) -> DualForm:
         """y = (mu, s, h): mu >= c(x), and s + h(x) >= mu - c(x)."""
-        N = self.states
-        x, one = np.arange(N), field_of(self.prior).full(N, 1)
-        rows = (
-            np.concatenate([x, N + x, N + x, N + x]),
-            np.concatenate([0 * x, 0 * x, 0 * x + 1, 2 + x]),
-            np.concatenate([one, -one, one, one]),
-        )
+        x, one = np.arange(self.states), field_of(self.prior).full(self.states, 1)
+        row, y = np.concatenate([x, *[len(x) + x] * 3]), np.concatenate([0 * x, 0 * x, 0 * x + 1, 2 + x])
         cost = np.append([0 * self.radius, self.radius], self.prior)
-        forms = np.arange(2 * N), np.tile(x, 2), np.concatenate([one, -one])
-        return DualForm(self.prior, cost, np.arange(N + 2) == 0, rows, forms, 2 * N)
+        forms = np.arange(2 * len(x)), np.tile(x, 2), np.append(one, -one)
+        return DualForm(self.prior, cost, 1, 2 * len(x), (row, y, np.concatenate([one, -one, one, one])), forms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,13 +190,11 @@ class Transport(Credal):
     def near(self, p: Array, moved: Array | None) -> tuple[Array, Array | None]:
         """Rows scaled to the prior; if the moves cost too much, a part of all of them stays."""
         assert moved is not None
-        out = lifted(np.maximum(moved, 0.0))
-        stay = EXACT.zeros(out.shape)
+        out, stay = lifted(moved), EXACT.zeros(moved.shape)
         stay[np.diag_indices(len(out))] = self.prior
-        totals = out.sum(axis=1)
-        out = np.array(
-            [row * (m / t) if t and m else own for row, t, m, own in zip(out, totals, self.prior, stay, strict=True)]
-        )
+        live = (self.prior != 0) & (out.sum(axis=1) != 0)
+        out[live] = out[live] * (self.prior[live] / out[live].sum(axis=1))[:, None]
+        out[~live] = stay[~live]
         cost = (out * self.metric).sum()
         out = out if cost <= self.radius else stay + (out - stay) * (self.radius / cost)
         return out.sum(axis=0), out
@@ -222,13 +207,12 @@ class Transport(Credal):
         return "costs more than the radius" if (moved * self.metric).sum() > self.radius else ""
 
     def dual_form(self) -> DualForm:
-        """y = (kappa, t): t(x) + kappa d(x,y) >= c(y)."""
+        """y = (t, kappa): t(x) + kappa d(x,y) >= c(y)."""
         N = self.states
         x, y = np.indices((N, N)).reshape(2, -1)
         row, one = np.arange(N * N), field_of(self.prior).full(N * N, 1)
-        rows = np.tile(row, 2), np.append(0 * row, 1 + x), np.append(self.metric.ravel(), one)
-        cost = np.append(self.radius, self.prior)
-        return DualForm(0 * self.prior, cost, np.arange(N + 1) > 0, rows, (row, y, one), N * N)
+        rows = np.tile(row, 2), np.append(x, 0 * row + N), np.append(one, self.metric.ravel())
+        return DualForm(0 * self.prior, np.append(self.prior, self.radius), N, N * N, rows, (row, y, one))
 
 
 def _envelope(far: Array, gain: Array) -> list[int]:
@@ -270,5 +254,4 @@ class Polytope(Credal):
         x, one = np.arange(N), field_of(self.A).full(N, 1)
         k, state = np.indices((m, N)).reshape(2, -1)
         rows = np.append(x, state), np.append(0 * x, 1 + k), np.append(one, self.A.ravel())
-        cost = np.append(one[0], self.b)
-        return DualForm(0 * one, cost, np.arange(m + 1) == 0, rows, (x, x, one), N)
+        return DualForm(0 * one, np.append(one[0], self.b), 1, N, rows, (x, x, one))

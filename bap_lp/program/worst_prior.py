@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -30,14 +29,16 @@ from bap_lp.limits import limit
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program
-from bap_lp.program.credal import Ball, Box, Credal, Extreme, Transport
+from bap_lp.program.credal import Credal, Extreme, Transport
 from bap_lp.program.lowering import Signals, lowered
 from bap_lp.program.several import worst_rows
-from bap_lp.rational import EXACT, Array, field_of, float_above, float_below, floats, is_exact
+from bap_lp.rational import EXACT, Array, is_exact
 
 NODES = 50_000  # of the search for the worst prior
 _STEPS = 20  # per state, and per pair of states where mass is moved: what a node takes
 ROWS = "priors"
+
+Oracle = Callable[[Array], Extreme]
 
 
 def conditions_program(arrays: Arrays, signals: Signals, demands: Sequence[Any]) -> Program:
@@ -62,11 +63,6 @@ def risks_under(arrays: Arrays, p: Array, q: Array) -> tuple[Any, Any]:
     return bob, arrays.least_replies(signal_losses(rho, arrays.E)).sum()
 
 
-def value_under(arrays: Arrays, lam: Any, p: Array, q: Array) -> Any:
-    bob, eve = risks_under(arrays, p, q)
-    return bob - lam * eve
-
-
 def replies_at(arrays: Arrays, p: Array, q: Array) -> Array:
     """Eve's best column of E at every signal and group: signals x groups."""
     return arrays.reply_columns(signal_losses(p[:, None] * q, arrays.E))
@@ -86,80 +82,70 @@ def most_nodes(credal: Credal) -> int:
     return int(min(NODES, limit("work") // (_STEPS * size)))
 
 
-Oracle = Callable[[Array], Extreme]
-
-
 class Search:
-    """The search for the worst prior of q: `best` is attained at `prior`. If all vertices are listed, each is tried."""
+    """The search for the worst prior of q: `best` is attained at `prior`. Listed vertices are all tried."""
 
-    def __init__(
-        self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, credal: Credal | None = None
-    ) -> None:
-        self.arrays, self.lam, self.q, self.oracle = arrays, lam, q, oracle
-        self.listed = None if credal is None else credal.listed
-        self.rough: Oracle | None = credal.rounded.support if isinstance(credal, (Ball, Box)) else None
-        self.prior = start
-        self.moved: Array | None = None
-        self.best = value_under(arrays, lam, start, q)
+    def __init__(self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, listed: Any = None) -> None:
+        self.arrays, self.lam, self.q, self.oracle, self.listed = arrays, lam, q, oracle, listed
+        self.prior, self.moved, self.best = start, None, self.value(start)
         self.slack = EXACT.zero if is_exact(q) else 1e-14 * max(1.0, abs(float(self.best)))
 
-    def tried(self, c: Array) -> Any:
-        """support(c); its prior is looked at."""
-        value, p, moved = self.oracle(c)
-        if p is not None and value > self.best:
-            self._look(p, moved)
-        return value
+    def value(self, p: Array) -> Any:
+        bob, eve = risks_under(self.arrays, p, self.q)
+        return bob - self.lam * eve
 
-    def _look(self, p: Array, moved: Array | None = None) -> None:
-        own = value_under(self.arrays, self.lam, p, self.q)
+    def losses(self, replies: Array) -> Array:
+        """c_t of the states."""
+        return (self.q * told(self.arrays, self.lam, replies)).sum(axis=1)
+
+    def tried(self, p: Array, moved: Array | None = None) -> Any:
+        own = self.value(p)
         if own > self.best:
             self.best, self.prior, self.moved = own, p, moved
+        return own
 
     def climb(self, starts: Iterable[Array] = ()) -> None:
         """From a prior to the worst one for the replies that are best at it, and again, until nothing is gained."""
         for p in (self.prior, *starts):
-            value = value_under(self.arrays, self.lam, p, self.q)
+            value, found = self.tried(p), p
             while True:
-                replies = replies_at(self.arrays, p, self.q)
-                _, found, moved = self.oracle((self.q * told(self.arrays, self.lam, replies)).sum(axis=1))
-                if found is None or not (own := value_under(self.arrays, self.lam, found, self.q)) > value + self.slack:
+                _, found, moved = self.oracle(self.losses(replies_at(self.arrays, found, self.q)))
+                if found is None or not (own := self.tried(found, moved)) > value + self.slack:
                     break
-                p, value = found, own
-                if own > self.best:
-                    self.best, self.prior, self.moved = own, p, moved
+                value = own
+
+    def _places(self, replies: Array) -> list[tuple[Any, list[Array]]]:
+        """max_j support(d_igj) and all d_igj of the places where one is positive, the largest first."""
+        arrays, lam, q, places = self.arrays, self.lam, self.q, []
+        for i, g in np.ndindex(replies.shape):
+            at, group = int(replies[i, g]), arrays.groups[g]
+            gains = (lam * q[:, i] * (arrays.E[:, at] - arrays.E[:, j]) for j in range(group.start, group.stop))
+            live = [(most, d) for d in gains if (d > 0).any() and (most := self.oracle(d)[0]) > self.slack]
+            if live:
+                places.append((max(most for most, _ in live), [d for _, d in live]))
+        return sorted(places, key=lambda place: -place[0])
 
     def run(self, floor: Any = None, nodes: int = NODES, timed: bool = True) -> Any:
         """A number that R_A exceeds under no prior: the largest of best and floor, or more if nodes run out.
 
         timed: whether a time limit ends it.
         """
+        for p in () if self.listed is None else self.listed:
+            self.tried(p)
         if self.listed is not None:
-            for p in self.listed:
-                self._look(p)
             return self.best if floor is None else max(self.best, floor)
-        arrays, lam, q = self.arrays, self.lam, self.q
-        replies = replies_at(arrays, self.prior, q)
-        c = (q * told(arrays, lam, replies)).sum(axis=1)
-        places = []
-        zero = field_of(q).zero
-        for i, g in np.ndindex(replies.shape):
-            if not (q[:, i] != 0).any():
-                continue
-            at, group, live = int(replies[i, g]), arrays.groups[g], []
-            for j in range(group.start, group.stop):
-                gain = lam * q[:, i] * (arrays.E[:, at] - arrays.E[:, j])
-                if j != at and (gain > 0).any() and (most := self.oracle(gain)[0]) > self.slack:
-                    live.append((most, gain))
-            if live:
-                places.append((max(most for most, _ in live), [gain for _, gain in live]))
-        places.sort(key=lambda place: -place[0])
-        rest = [zero]
-        for most, _ in reversed(places):
-            rest.append(rest[-1] + most)
-        rest.reverse()
-        near = _Filter.of(self.rough, c, places, rest)
-        number = count()
-        heap: list[Any] = [(-(self.tried(c) + rest[0]), next(number), 0, c if near is None else (), near and near.root)]
+        replies = replies_at(self.arrays, self.prior, self.q)
+        places, number = self._places(replies), count()
+        rest = [sum((most for most, _ in places[k:]), 0 * self.best) for k in range(len(places) + 1)]
+        heap: list[Any] = []
+
+        def push(c: Array, depth: int) -> None:
+            value, p, moved = self.oracle(c)
+            if p is not None and value > self.best:
+                self.tried(p, moved)
+            heapq.heappush(heap, (-(value + rest[depth]), next(number), depth, c))
+
+        push(self.losses(replies), 0)
         for k in range(nodes + 1):
             known = self.best if floor is None else max(self.best, floor)
             if not heap or -heap[0][0] <= known + self.slack:
@@ -168,56 +154,7 @@ class Search:
                 break  # the oracle proves no more
             if timed:
                 check()
-            _, _, depth, way, light = heapq.heappop(heap)
-            for j, gain in enumerate((zero * c, *places[depth][1])):
-                if near is None:
-                    own = own_way = way + gain
-                else:
-                    own_way, own_light = (*way, j), light if j == 0 else light + near.gains[depth][j - 1]
-                    bound = near.bound(own_light, depth + 1, known)
-                    if bound is not None:
-                        if bound > known:
-                            heapq.heappush(heap, (-bound, next(number), depth + 1, own_way, own_light))
-                        continue
-                    own = sum((places[d][1][i - 1] for d, i in enumerate(own_way) if i), c)
-                bound = self.tried(own) + rest[depth + 1]
-                if bound > known + self.slack:
-                    heapq.heappush(heap, (-bound, next(number), depth + 1, own_way, near and own_light))
+            _, _, depth, c = heapq.heappop(heap)
+            for gain in (0 * c, *places[depth][1]):
+                push(c + gain, depth + 1)
         return -heap[0][0]
-
-
-@dataclass(frozen=True, eq=False)
-class _Filter:
-    """Most nodes of a search in rationals are settled by floats, with room for all their rounding.
-
-    Let u = 2^-53, and M the size of c and of all gains together. A sum of n such vectors is off by at most (n + 2) u M
-    in every entry, the prior that floats find by some N u in total, and the product of the two by N u M more: all in
-    all less than 32 (N + n + 8) u M.
-    """
-
-    support: Oracle
-    root: Array
-    gains: list[list[Array]]
-    rest: Array
-    room: float
-
-    @classmethod
-    def of(cls, support: Oracle | None, c: Array, places: list[Any], rest: list[Any]) -> _Filter | None:
-        if support is None or not is_exact(c):
-            return None
-        gains = [[floats(gain) for gain in own] for _, own in places]
-        root, sums = floats(c), floats(EXACT.list(rest))
-        size = abs(root).max() + sum(max(abs(gain).max() for gain in own) for own in gains) + sums[0]
-        room = 2.0**-48 * (len(c) + len(places) + 8) * float(size)
-        return cls(support, root, gains, sums, room) if np.isfinite(room) else None
-
-    def bound(self, c: Array, depth: int, known: Any) -> Any:
-        """A number above support(c) + rest, if floats can tell on which side of `known` that sum is; None if not.
-
-        At the end of a way the sum itself is wanted, unless it is certainly below.
-        """
-        found = float(self.support(c)[0]) + float(self.rest[depth])
-        certain = found + self.room < float_below(known) or (
-            depth < len(self.gains) and found - self.room > float_above(known)
-        )
-        return EXACT.number(found + self.room) if certain else None

@@ -330,7 +330,7 @@ def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TimeoutError):
         solve(problem, 1, priors=priors, time_limit=0)
     from bap_lp.engines.linear import highs
-    from bap_lp.questions.prior_sets import cuts
+    from bap_lp.questions import prior_sets
 
     def late(solver: Any, count: list[int] = [0]) -> None:  # noqa: B006
         count[0] += 1
@@ -339,7 +339,7 @@ def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         highs.run(solver)
 
     best = solve(problem, 1, exact=False, priors=priors)
-    monkeypatch.setattr(cuts, "run", late)
+    monkeypatch.setattr(prior_sets, "run", late)
     stopped = solve(problem, 1, exact=False, priors=priors)
     assert "stopped before the optimum" in stopped.method
     assert stopped.value - stopped.gap <= best.value <= stopped.value

@@ -137,7 +137,7 @@ def solve(
             where = next(words for words, so in others.items() if so)
             raise InputError("formulation", formulation, f'must be "compact" {where}')
         if priors is not None:
-            from bap_lp.questions.prior_sets.solving import solve_over_priors
+            from bap_lp.questions.prior_sets import solve_over_priors
 
             found = solve_over_priors(problem, price, exact, given, PriorSet.of(priors), progress)
         elif problem.reporting or "max_information" in given.given():

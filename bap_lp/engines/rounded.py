@@ -117,8 +117,8 @@ class RoundedProgram:
 
     def many_states(self, stoppable: bool = False) -> tuple[Array, Array, Array | None, str]:
         """rho, u and the basis of a free problem of many states; an interrupt leaves the best pair without a basis."""
-        small = self.program.rounded.free
-        assert small is not None
+        assert self.program.free is not None
+        small = self.program.free.rounded
         game = solve_game(
             small.p, small.B, small.E, small.groups, float(self.program.observers[0].price),
             progress=self.progress, stoppable=stoppable, noise=self.weight * 2.0**-32,

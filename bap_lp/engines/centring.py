@@ -29,8 +29,7 @@ def centred(program: Program) -> Program:
 
 def narrow(program: Program) -> bool:
     """Whether losses of a free problem differ within a row by so little of their size that floats lose it."""
-    free = program.rounded.free
-    return free is not None and any(_constant(table, _NARROW) for table in free.tables)
+    return program.free is not None and any(_constant(table, _NARROW) for table in program.free.rounded.tables)
 
 
 def _constant(table: Array, times: float) -> bool:

@@ -15,7 +15,7 @@ from bap_lp.clock import SolveProgress
 from bap_lp.engines.centring import least_off, narrow
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import FEW_ROWS, exact_optimum
-from bap_lp.engines.linear.highs import SolverError, Start, solve_lp
+from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.rounded import RoundedProgram
@@ -44,8 +44,7 @@ def exact_pair(
     if allowed is not None:
         lp, costs = lp.on_columns(small.keep), [cost[small.keep] for cost in costs]
     if guess is None:
-        start = small.start if small.substitution is None else Start(small.vertex(ties=()).basic)
-        found = optimum(lp, ties=costs, start=start, lazy=small.lazy)
+        found = optimum(lp, ties=costs, start=small.start, lazy=small.lazy)
     else:
         found = exact_optimum(lp, guess, costs, refined=lp.shape[0] < FEW_ROWS)
     z = EXACT.zeros(len(small.keep))

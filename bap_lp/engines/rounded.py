@@ -10,7 +10,7 @@ import numpy as np
 
 from bap_lp.clock import SolveProgress
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.highs import FloatVertex, Start, interior_basis, solve_lp
+from bap_lp.engines.linear.highs import FloatVertex, SolverError, Start, interior_basis, solve_lp
 from bap_lp.engines.linear.optimum import scaled
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.engines.start import best_release, choose, release_basis
@@ -20,6 +20,8 @@ from bap_lp.program.bound import Program
 from bap_lp.program.finish import STOPPED
 from bap_lp.rational import Array, floats
 
+# what is beyond the range of floats is infinite or undefined, and is found in rationals
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 _CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3  # of the largest cost, and of lam
 
@@ -64,8 +66,14 @@ class RoundedProgram:
         return np.zeros(self.program.shape) if last is None else floats(last)
 
     @cached_property
+    @_QUIET
     def start(self) -> Start | None:
-        """The basis of the best usual release, and what takes over from there."""
+        """The basis of the best usual release, and what takes over from there; with half the rows, of that optimum."""
+        if self.substitution is not None:
+            try:
+                return Start(self.vertex(ties=()).basic)
+            except SolverError:
+                return None
         choice = choose(self.program)
         sent = best_release(self.program, self.allowed, self.weight) if choice.pivots else None
         basic = None
@@ -75,6 +83,7 @@ class RoundedProgram:
         others = {"states": lambda _: self.many_states()[2], "interior": interior_basis, "dual": None}
         return Start(basic, choice.pivots, others[choice.then])
 
+    @_QUIET
     def vertex(self, basic: Array | None = None, ties: Sequence[Tie] | None = None) -> FloatVertex:
         """From the start or from a basis, with all ties or some of them."""
         lp, columns, rows = self.scaled
@@ -94,6 +103,7 @@ class RoundedProgram:
     def substitution(self) -> Substitution | None:
         return Substitution.of(self.program.rounded, self.form) if self.allowed is None else None
 
+    @_QUIET
     def perturbed(self) -> Array:
         """The basis of a free problem with costs perturbed as the ties choose: most often the vertex they lead to.
 
@@ -106,10 +116,10 @@ class RoundedProgram:
 
     def many_states(self, stoppable: bool = False) -> tuple[Array, Array, Array | None, str]:
         """rho, u and the basis of a free problem of many states; an interrupt leaves the best pair without a basis."""
-        small = self.program.rounded.free
-        assert small is not None
         from bap_lp.engines.many_states import solve_game  # with an interior point of its own
 
+        assert self.program.free is not None
+        small = self.program.free.rounded
         game = solve_game(
             small.p, small.B, small.E, small.groups, float(self.program.observers[0].price),
             progress=self.progress, stoppable=stoppable, noise=self.weight * 2.0**-32,

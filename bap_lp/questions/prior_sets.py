@@ -21,7 +21,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress, check
+from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import Infeasible

@@ -140,7 +140,7 @@ def test_conditions_of_the_file_hold(tmp_path: Path, capsys: pytest.CaptureFixtu
             {"table": {"n": 3, "cells": ["a", "b", "c"], "totals": [{"cells": ["a"], "total": 4}]}},
             "f.toml: table.totals[0].total = 4 must be at most n = 3",
         ),
-        ({"conditions": {"min_eve": 1}}, "f.toml: conditions.min_eve is not a known key"),
+        ({"conditions": {"min_eve": 1}}, "f.toml: conditions.min_eve is not a condition"),
         ({"conditions": {"exp_epsilon": 0}}, "f.toml: conditions.exp_epsilon = 0 must be"),
     ],
 )

@@ -42,7 +42,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.Capt
     assert "--max-bob-risk = 1/100 is not attainable" in capsys.readouterr().err
     assert main(["solve", str(path), "--deterministic", "--condition", "max_leakage=1"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "Conditions: min_eve_risk = 1/2, exp_epsilon = 2, deterministic, max_leakage = 1" in out
+    assert "Conditions: min_eve_risk = 1/2, exp_epsilon = 2, max_leakage = 1, deterministic" in out
     assert "no mechanism that meets the conditions has a smaller R_A" in out
 
 

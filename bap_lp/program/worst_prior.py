@@ -98,7 +98,8 @@ class Search:
         self.arrays, self.lam, self.q, self.oracle, self.exact = arrays, lam, q, oracle, is_exact(q)
         self.vertices = credal.vertices if isinstance(credal, Hull) else None
         self.rough = credal.rounded.support if isinstance(credal, (Ball, Box)) and self.exact else None
-        self.prior, self.moved, self.best = start, None, self.value(start)
+        self.prior, self.best = start, self.value(start)
+        self.moved: Array | None = None
         self.slack = EXACT.zero if self.exact else 1e-14 * max(1.0, abs(float(self.best)))
 
     def value(self, p: Array) -> Any:
@@ -147,7 +148,10 @@ class Search:
 
         timed: whether a time limit ends it.
         """
-        known = lambda: self.best if floor is None else max(self.best, floor)  # noqa: E731
+
+        def known() -> Any:
+            return self.best if floor is None else max(self.best, floor)
+
         if self.vertices is not None:
             for p in self.vertices:
                 self.tried(p)

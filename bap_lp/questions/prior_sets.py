@@ -21,7 +21,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress, check
+from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import Infeasible
@@ -211,7 +211,7 @@ class _Tuples:
 
     def __init__(self, base: Program, arrays: Arrays, lam: Any, credal: Credal, oracle: Oracle) -> None:
         self.base, self.arrays, self.lam, self.credal, self.oracle = base, arrays, lam, credal, oracle
-        self.dual = credal.dual_form()
+        self.dual, self.least = credal.dual_form(), EXACT.zero if base.field.exact else _LEAST
         self.replies: list[Array] = []
         self.found: _Found | None = None
         self.rounds = 0
@@ -239,33 +239,34 @@ class _Tuples:
 
     def _solve(self) -> _Found:
         places: list[tuple[slice, slice]] = []
-        columns: list[Array] = []
-        form = LinearForm.of(self.base, lambda make, rho: self._blocks(make, rho, places, columns))
+
+        def blocks(make: ProgramBuilder, rho: Array) -> None:
+            dual, s, one = self.dual, np.arange(rho.shape[1]), self.base.field.one
+            (row, x, value), (at, of, amount) = dual.forms, dual.rows
+            v = make.columns(1, one, free=True)
+            for t in self.replies:
+                losses = told(self.arrays, self.lam, t)
+                y = np.append(make.columns(dual.free, free=True), make.columns(len(dual.cost) - dual.free))
+                top = make.rows(1, [(0, rho, dual.base[:, None] * losses), (0, y, dual.cost), (0, v, -one)])
+                forms = row[:, None], rho[x[:, None], s], value[:, None] * losses[x]
+                places.append((top, make.rows(dual.count, [forms, (at, y[of], -amount)])))
+
+        form = LinearForm.of(self.base, blocks)
         z, y, how = self._optimum(form.lp)
         listed = []
         for t, (top, rows) in zip(self.replies, places, strict=True):
             weight, own = -y[top][0], -y[rows]
-            if weight > (0 if self.base.field.exact else _LEAST):
+            if weight > self.least:
                 moved = own.reshape(self.dual.base.shape * 2) / weight if isinstance(self.credal, Transport) else None
                 listed.append(_Weighed(weight, self.dual.prior(own, weight), moved, t))
         if not listed:
             raise SolverError("no tuple weighs anything")
-        listed.sort(key=lambda one: -one.weight)
         q = z[form.rho]
-        q = q if self.base.field.exact else np.maximum(q, 0.0) / np.maximum(q, 0.0).sum(axis=1, keepdims=True)
-        return _Found(q, form.dual(y), listed, z[columns[0][0]], how)
-
-    def _blocks(self, make: ProgramBuilder, rho: Array, places: list[tuple[slice, slice]], columns: list[Array]) -> None:
-        dual, s, field = self.dual, np.arange(rho.shape[1]), self.base.field
-        columns.append(make.columns(1, field.one, free=True))
-        row, x, value = dual.forms
-        for t in self.replies:
-            losses = told(self.arrays, self.lam, t)
-            y = np.append(make.columns(dual.free, free=True), make.columns(len(dual.cost) - dual.free))
-            top = [(0, rho, dual.base[:, None] * losses), (0, y, dual.cost), (0, columns[0], -field.one)]
-            forms = row[:, None], rho[x[:, None], s], value[:, None] * losses[x]
-            at, of, amount = dual.rows
-            places.append((make.rows(1, top), make.rows(dual.count, [forms, (at, y[of], -amount)])))
+        if not self.base.field.exact:
+            q = np.maximum(q, 0.0)
+            q = q / q.sum(axis=1, keepdims=True)
+        value = form.lp.cost.dot(z)
+        return _Found(q, form.dual(y), sorted(listed, key=lambda one: -one.weight), value, how)
 
     def _optimum(self, lp: LinearProgram) -> tuple[Array, Array, str]:
         """From the last basis: a tuple adds columns, and rows that are basic."""
@@ -362,7 +363,8 @@ class _Task:
             if progress is not None:
                 progress(rounds, scale * low + shift, scale * high + shift)
 
-        found, stopped = None, False
+        found: _Found | None = None
+        stopped = False
         try:
             if not self._ended(rough, [replies_at(arrays, floats(start), uniform)], _CLOSE, shown) or self.exact:
                 found = self._closed(rough)

@@ -18,6 +18,7 @@ positive are never tried, and in a small set few are left.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -29,10 +30,10 @@ from bap_lp.limits import limit
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program
-from bap_lp.program.credal import Credal, Extreme, Transport
+from bap_lp.program.credal import Ball, Box, Credal, Extreme, Hull, Transport
 from bap_lp.program.lowering import Signals, lowered
 from bap_lp.program.several import worst_rows
-from bap_lp.rational import EXACT, Array, is_exact
+from bap_lp.rational import EXACT, Array, common_denominator, float_above, float_below, floats, is_exact
 
 NODES = 50_000  # of the search for the worst prior
 _STEPS = 20  # per state, and per pair of states where mass is moved: what a node takes
@@ -83,12 +84,23 @@ def most_nodes(credal: Credal) -> int:
 
 
 class Search:
-    """The search for the worst prior of q: `best` is attained at `prior`. Listed vertices are all tried."""
+    """The search for the worst prior of q: `best` is attained at `prior`. All vertices of a hull are tried.
 
-    def __init__(self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, listed: Any = None) -> None:
-        self.arrays, self.lam, self.q, self.oracle, self.listed = arrays, lam, q, oracle, listed
-        self.prior, self.moved, self.best = start, None, self.value(start)
-        self.slack = EXACT.zero if is_exact(q) else 1e-14 * max(1.0, abs(float(self.best)))
+    In rationals, losses are whole numbers times 1/unit, which are quick to compare, and most nodes are settled by
+    floats, with room for all their rounding. Let u = 2^-53, and M the size of c and of all gains together. A sum of n
+    such vectors is off by at most (n + 2) u M in every entry, the prior that floats find by some N u in total, and the
+    product of the two by N u M more: all in all less than 32 (N + n + 8) u M.
+    """
+
+    def __init__(
+        self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, credal: Credal | None = None
+    ) -> None:
+        self.arrays, self.lam, self.q, self.oracle, self.exact = arrays, lam, q, oracle, is_exact(q)
+        self.vertices = credal.vertices if isinstance(credal, Hull) else None
+        self.rough = credal.rounded.support if isinstance(credal, (Ball, Box)) and self.exact else None
+        self.prior, self.best = start, self.value(start)
+        self.moved: Array | None = None
+        self.slack = EXACT.zero if self.exact else 1e-14 * max(1.0, abs(float(self.best)))
 
     def value(self, p: Array) -> Any:
         bob, eve = risks_under(self.arrays, p, self.q)
@@ -104,15 +116,21 @@ class Search:
             self.best, self.prior, self.moved = own, p, moved
         return own
 
-    def climb(self, starts: Iterable[Array] = ()) -> None:
-        """From a prior to the worst one for the replies that are best at it, and again, until nothing is gained."""
+    def climb(self, starts: Iterable[Array] = ()) -> list[tuple[Any, Array]]:
+        """From a prior to the worst one for the replies that are best at it, and again, until nothing is gained.
+
+        Where this ends from every start, and R_A there.
+        """
+        ends = []
         for p in (self.prior, *starts):
-            value, found = self.tried(p), p
+            value = self.tried(p)
             while True:
-                _, found, moved = self.oracle(self.losses(replies_at(self.arrays, found, self.q)))
+                _, found, moved = self.oracle(self.losses(replies_at(self.arrays, p, self.q)))
                 if found is None or not (own := self.tried(found, moved)) > value + self.slack:
                     break
-                value = own
+                value, p = own, found
+            ends.append((value, p))
+        return sorted(ends, key=lambda end: -end[0])
 
     def _places(self, replies: Array) -> list[tuple[Any, list[Array]]]:
         """max_j support(d_igj) and all d_igj of the places where one is positive, the largest first."""
@@ -130,31 +148,48 @@ class Search:
 
         timed: whether a time limit ends it.
         """
-        for p in () if self.listed is None else self.listed:
-            self.tried(p)
-        if self.listed is not None:
+
+        def known() -> Any:
             return self.best if floor is None else max(self.best, floor)
+
+        if self.vertices is not None:
+            for p in self.vertices:
+                self.tried(p)
+            return known()
         replies = replies_at(self.arrays, self.prior, self.q)
-        places, number = self._places(replies), count()
+        c, places, number = self.losses(replies), self._places(replies), count()
+        unit = common_denominator(np.concatenate([c, *(d for _, gains in places for d in gains)])) if self.exact else 1
         rest = [sum((most for most, _ in places[k:]), 0 * self.best) for k in range(len(places) + 1)]
+        size = sum((abs(d).max() for _, gains in places for d in gains), abs(c).max() + rest[0])
+        room = 2.0**-48 * (len(c) + len(places) + 8) * float(size)
+        whole = [[(d * unit, floats(d)) for d in gains] for _, gains in places]
         heap: list[Any] = []
 
-        def push(c: Array, depth: int) -> None:
-            value, p, moved = self.oracle(c)
-            if p is not None and value > self.best:
+        def bound(way: tuple[Array, ...], light: Array, depth: int) -> Any:
+            """support + rest, or if floats can tell on which side of `known` that is, a number above it there."""
+            if self.rough is not None and math.isfinite(room):
+                near, far = float(self.rough(light)[0]) + float(rest[depth]), known()
+                if near + room < float_below(far) or (depth < len(places) and near - room > float_above(far)):
+                    return EXACT.number(near + room)
+            value, p, moved = self.oracle(sum(way[1:], way[0]) if self.exact else light)
+            if p is not None and value > self.best * unit:
                 self.tried(p, moved)
-            heapq.heappush(heap, (-(value + rest[depth]), next(number), depth, c))
+            return value / unit + rest[depth]
 
-        push(self.losses(replies), 0)
+        def push(way: tuple[Array, ...], light: Array, depth: int) -> None:
+            if (most := bound(way, light, depth)) > known() + self.slack or not depth:
+                heapq.heappush(heap, (-most, next(number), depth, way, light))
+
+        push((c * unit,), floats(c), 0)
         for k in range(nodes + 1):
-            known = self.best if floor is None else max(self.best, floor)
-            if not heap or -heap[0][0] <= known + self.slack:
-                return known
+            if not heap or -heap[0][0] <= known() + self.slack:
+                return known()
             if k == nodes or heap[0][2] == len(places):
                 break  # the oracle proves no more
             if timed:
                 check()
-            _, _, depth, c = heapq.heappop(heap)
-            for gain in (0 * c, *places[depth][1]):
-                push(c + gain, depth + 1)
+            _, _, depth, way, light = heapq.heappop(heap)
+            push(way, light, depth + 1)
+            for gain, own in whole[depth]:
+                push((*way, gain), light + own, depth + 1)
         return -heap[0][0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import NoProof
-from bap_lp.program.credal import Credal, Hull, Polytope, Transport
+from bap_lp.program.credal import Credal, Polytope, Transport
 from bap_lp.program.lowering import signals_of
 from bap_lp.program.several import Audience
 from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
@@ -52,8 +52,7 @@ def ends_over_priors(problem: Problem, certificate: Certificate) -> tuple[Any, A
     if wrong := Statement(base, audiences=(audience,)).broken(q):
         raise NoProof(wrong)
     bound = listed_program(base, arrays, lam, certificate.listed).bound(certificate.dual)
-    listed = credal.vertices if isinstance(credal, Hull) else None
-    search = Search(arrays, lam, q, credal.support, certificate.listed[0], listed)
+    search = Search(arrays, lam, q, credal.support, certificate.listed[0], credal)
     attained = reported(search.best, search.best, certificate.exact)[0] == certificate.value
     claim = search.best if attained else EXACT.number(certificate.value)
     if claim < search.best:

@@ -25,7 +25,7 @@ from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import Infeasible
-from bap_lp.engines.linear.highs import SolverError, basic_flags, loaded_program, run, set_basis
+from bap_lp.engines.linear.highs import SolverError, Start, basic_flags, loaded_program, run, set_basis
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.engines.solve import inner_channel, nearest_table, optimise
@@ -63,7 +63,6 @@ _MOST_TABLE = 200_000  # probabilities of the channel
 _FEW = 2000  # probabilities up to which an exact program finds the nearest channel that meets the conditions
 _ROUNDS = 400
 _CLOSE = 1e-11  # of the losses: a violation that floats do not see
-_BINDING = 1e-6  # of the losses: how near a tuple may be to the value of the float channel
 _NODES = 20_000  # of a search in floats
 _LAST = 5_000  # nodes of a search after the time is over
 _LEAST = 1e-12  # weights of tuples below this are rounding
@@ -212,91 +211,86 @@ class _Tuples:
 
     def __init__(self, base: Program, arrays: Arrays, lam: Any, credal: Credal, oracle: Oracle) -> None:
         self.base, self.arrays, self.lam, self.credal, self.oracle = base, arrays, lam, credal, oracle
-        self.dual = credal.dual_form()
+        self.dual, self.least = credal.dual_form(), EXACT.zero if base.field.exact else _LEAST
         self.replies: list[Array] = []
         self.found: _Found | None = None
         self.rounds = 0
-        self._basis: tuple[Array, Array] | None = None
+        self.basis: tuple[Array, Array] | None = None
 
     def run(self, replies: Sequence[Array], close: Any, progress: Callable[[int, Any, Any], None]) -> bool:
         """Whether v is the least worst R_A but for `close`."""
         self.replies = [*replies]
         for self.rounds in range(1, _ROUNDS + 1):
             self.found = found = self._solve()
-            search = Search(self.arrays, self.lam, found.q, self.oracle, found.listed[0].prior)
-            search.climb(one.prior for one in found.listed)
+            search = Search(self.arrays, self.lam, found.q, self.oracle, found.listed[0].prior, self.credal)
+            ends = search.climb(one.prior for one in found.listed)
             if not search.best > found.value + close:
                 search.run(nodes=NODES if self.base.field.exact else _NODES)
+                ends = [(search.best, search.prior)]
             progress(self.rounds, found.value, search.best)
             if not search.best > found.value + close:
                 return True
-            t = replies_at(self.arrays, search.prior, found.q)
-            if any((t == own).all() for own in self.replies):
+            more = [replies_at(self.arrays, p, found.q) for value, p in ends[:_MORE] if value > found.value + close]
+            new = {t.tobytes(): t for t in more if not any((t == own).all() for own in self.replies)}
+            if not new:
                 return False  # rounding
-            self.replies.append(t)
+            self.replies += new.values()
         return False
-
-    def active(self) -> list[Array]:
-        """The tuples that weigh or that nearly bind."""
-        if self.found is None:
-            return self.replies
-        search = Search(self.arrays, self.lam, self.found.q, self.oracle, self.found.listed[0].prior)
-        weighing = [one.replies for one in self.found.listed]
-        least = self.found.value - _BINDING
-        return [
-            t for t in self.replies
-            if any(t is own for own in weighing) or self.oracle(search.losses(t))[0] >= least
-        ]  # fmt: skip
 
     def _solve(self) -> _Found:
         places: list[tuple[slice, slice]] = []
-        columns: list[Array] = []
-        form = LinearForm.of(self.base, lambda make, rho: self._blocks(make, rho, places, columns))
+
+        def blocks(make: ProgramBuilder, rho: Array) -> None:
+            dual, s, one = self.dual, np.arange(rho.shape[1]), self.base.field.one
+            (row, x, value), (at, of, amount) = dual.forms, dual.rows
+            v = make.columns(1, one, free=True)
+            for t in self.replies:
+                losses = told(self.arrays, self.lam, t)
+                y = np.append(make.columns(dual.free, free=True), make.columns(len(dual.cost) - dual.free))
+                top = make.rows(1, [(0, rho, dual.base[:, None] * losses), (0, y, dual.cost), (0, v, -one)])
+                forms = row[:, None], rho[x[:, None], s], value[:, None] * losses[x]
+                places.append((top, make.rows(dual.count, [forms, (at, y[of], -amount)])))
+
+        form = LinearForm.of(self.base, blocks)
         z, y, how = self._optimum(form.lp)
         listed = []
         for t, (top, rows) in zip(self.replies, places, strict=True):
             weight, own = -y[top][0], -y[rows]
-            if weight > (0 if self.base.field.exact else _LEAST):
+            if weight > self.least:
                 moved = own.reshape(self.dual.base.shape * 2) / weight if isinstance(self.credal, Transport) else None
                 listed.append(_Weighed(weight, self.dual.prior(own, weight), moved, t))
         if not listed:
             raise SolverError("no tuple weighs anything")
-        listed.sort(key=lambda one: -one.weight)
         q = z[form.rho]
-        q = q if self.base.field.exact else np.maximum(q, 0.0) / np.maximum(q, 0.0).sum(axis=1, keepdims=True)
-        return _Found(q, form.dual(y), listed, z[columns[0][0]], how)
-
-    def _blocks(self, make: ProgramBuilder, rho: Array, places: list[tuple[slice, slice]], columns: list[Array]) -> None:
-        dual, s, field = self.dual, np.arange(rho.shape[1]), self.base.field
-        columns.append(make.columns(1, field.one, free=True))
-        row, x, value = dual.forms
-        for t in self.replies:
-            losses = told(self.arrays, self.lam, t)
-            y = np.append(make.columns(dual.free, free=True), make.columns(len(dual.cost) - dual.free))
-            top = [(0, rho, dual.base[:, None] * losses), (0, y, dual.cost), (0, columns[0], -field.one)]
-            forms = row[:, None], rho[x[:, None], s], value[:, None] * losses[x]
-            at, of, amount = dual.rows
-            places.append((make.rows(1, top), make.rows(dual.count, [forms, (at, y[of], -amount)])))
+        if not self.base.field.exact:
+            q = np.maximum(q, 0.0)
+            q = q / q.sum(axis=1, keepdims=True)
+        value = form.lp.cost.dot(z)
+        return _Found(q, form.dual(y), sorted(listed, key=lambda one: -one.weight), value, how)
 
     def _optimum(self, lp: LinearProgram) -> tuple[Array, Array, str]:
-        """In floats the dual simplex method goes on from the last basis: a block adds columns, and rows that are
-        basic."""
+        """From the last basis: a tuple adds columns, and rows that are basic."""
+        (m, n), start = lp.shape, None
+        if self.basis is not None:
+            columns, rows = self.basis
+            more = np.zeros(n - len(columns), dtype=bool), np.ones(m - len(rows), dtype=bool)
+            start = np.concatenate([columns, more[0], rows, more[1]])
         if lp.field.exact:
             if len(lp.value) > _MOST_ENTRIES:
                 raise SolverError("the program over the tuples is too large to be solved exactly")
-            found = optimum(lp)
+            found = optimum(lp, start=None if start is None else Start(np.flatnonzero(start)))
+            flags = ~lp.outside(found.basic)
+            self.basis = flags[:n], flags[n:]
             return found.z, found.y, found.how
-        highs, (m, n) = loaded_program(lp), lp.shape
-        if self._basis is not None:
-            columns, rows = self._basis
-            more = np.zeros(n - len(columns), dtype=bool), np.ones(m - len(rows), dtype=bool)
-            set_basis(highs, np.concatenate([columns, more[0], rows, more[1]]))
+        highs = loaded_program(lp)
+        if start is not None:
+            set_basis(highs, start)
         run(highs)
         if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SolverError("HiGHS found no optimum over the tuples")
-        flags, found = basic_flags(highs), highs.getSolution()
-        self._basis = (flags[:n], flags[n:]) if len(flags) else None
-        return np.array(found.col_value), np.array(found.row_dual), "HiGHS simplex"
+        flags, point = basic_flags(highs), highs.getSolution()
+        self.basis = (flags[:n], flags[n:]) if len(flags) else None
+        return np.array(point.col_value), np.array(point.row_dual), "HiGHS simplex"
 
 
 def _sized(arrays: Arrays, lam: Any) -> tuple[Arrays, float, float]:
@@ -369,7 +363,8 @@ class _Task:
             if progress is not None:
                 progress(rounds, scale * low + shift, scale * high + shift)
 
-        found, stopped = None, False
+        found: _Found | None = None
+        stopped = False
         try:
             if not self._ended(rough, [replies_at(arrays, floats(start), uniform)], _CLOSE, shown) or self.exact:
                 found = self._closed(rough)
@@ -388,7 +383,8 @@ class _Task:
     def _closed(self, rough: _Tuples) -> _Found | None:
         """The exact optimum over the tuples; None if it is too large."""
         tuples = _Tuples(self.base, self.arrays, self.lam, self.credal, _ExactOracle(self.credal))
-        if not self._ended(tuples, rough.active(), 0, lambda *_: None) or tuples.found is None:
+        tuples.basis = rough.basis
+        if not self._ended(tuples, rough.replies, 0, lambda *_: None) or tuples.found is None:
             return None
         found = tuples.found
         listed = [replace(one, replies=self._paid(one.replies, one.weight)) for one in found.listed]
@@ -423,10 +419,9 @@ class _Task:
         nodes = nodes if timed else min(nodes, _LAST)
         start = max(found.listed, key=lambda one: one.weight)
         prior, moved = start.prior, start.moved
-        listed = self.credal.vertices if isinstance(self.credal, Hull) else None
         for _ in range(2 if isinstance(self.credal, Polytope) else 1):  # a check starts at the worst prior
             oracle = _ExactOracle(self.credal)
-            search = Search(self.arrays, self.lam, found.q, oracle, prior, listed)
+            search = Search(self.arrays, self.lam, found.q, oracle, prior, self.credal)
             search.moved = moved
             search.climb()
             top = search.run(nodes=nodes, timed=timed)

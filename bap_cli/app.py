@@ -105,6 +105,6 @@ def _options(
 ) -> None:
     """Decide what to release about data: exact optimal mechanisms, each with its proof."""
     if limit:
-        from bap_lp.limits import set_limits
+        from bap_lp.support.limits import set_limits
 
         set_limits(limit)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.files.mechanisms import mechanism_document
-from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import text
+from bap_lp.support.rational import text
+from bap_lp.support.risks import Number, Risks
 
 if TYPE_CHECKING:
     from bap_lp.model.evaluated import Evaluation

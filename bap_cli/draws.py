@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from bap_lp.files.ledger import Draw
-from bap_lp.model.display import both
+from bap_lp.support.display import both
 
 Again = Annotated[
     bool, typer.Option("--again", help="Draw anew what was drawn before, which leaves Eve less risk than one draw.")

@@ -14,12 +14,12 @@ from typing import Any
 import bap_lp
 from bap_cli.catalogue import locate
 from bap_lp.files.binary import is_binary
-from bap_lp.files.documents import read_document, source_name
 from bap_lp.files.problems import ProblemFile, bounded_problem, load_problem
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.labels import gone
-from bap_lp.model.risks import Number
-from bap_lp.rational import InputError, public
+from bap_lp.support.documents import read_document, source_name
+from bap_lp.support.labels import gone
+from bap_lp.support.rational import InputError, public
+from bap_lp.support.risks import Number
 
 
 def is_study(file: str | os.PathLike[str], asked: Mapping[str, Any] | None = None) -> bool:

@@ -16,13 +16,13 @@ from typing import Any
 from bap_cli.catalogue import locate
 from bap_lp.files.bundles import MANIFEST, save_bundle
 from bap_lp.files.certificates import conflict_document
-from bap_lp.files.documents import dumps, read_document
 from bap_lp.files.problems import ProblemFile
-from bap_lp.files.writing import folder_place, write_bundle
 from bap_lp.model.calibration import lam_of
 from bap_lp.proof.certificate import ConflictError
 from bap_lp.questions.optimum.solution import Solution
-from bap_lp.rational import InputError, public
+from bap_lp.support.documents import dumps, read_document
+from bap_lp.support.rational import InputError, public
+from bap_lp.support.writing import folder_place, write_bundle
 
 _BEYOND_ASCII = re.compile(r"[^\x20-\x7e\n]")
 _FRACTION = re.compile(r"[0-9]+/[0-9]+")

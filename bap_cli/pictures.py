@@ -17,10 +17,10 @@ from bap_cli.progress import Progress
 from bap_cli.report.html import MADE
 from bap_lp.files.bundles import Bundle
 from bap_lp.files.problems import ProblemFile
-from bap_lp.files.writing import file_place, write_files
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.pieces import lambda_path
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
+from bap_lp.support.writing import file_place, write_files
 
 if TYPE_CHECKING:
     from bap_lp.releases import Comparison

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-from bap_lp.clock import time_limited
+from bap_lp.support.clock import time_limited
 
 
 @contextmanager

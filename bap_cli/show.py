@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from bap_cli.terminal import console, paragraph, say, say_lines, show_rows, show_table
-from bap_lp.model.display import both, clean, counted, decimal, equals, fraction, titled
 from bap_lp.model.evaluated import certainty_in_words
 from bap_lp.model.reports import reports
-from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import InputError, public
+from bap_lp.support.display import both, clean, counted, decimal, equals, fraction, titled
+from bap_lp.support.rational import InputError, public
+from bap_lp.support.risks import Number, Risks
 
 if TYPE_CHECKING:
     from bap_lp.files.problems import ProblemFile

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.table import Table
 
-from bap_lp.model.display import cell, decimal, fraction
-from bap_lp.model.risks import Number
+from bap_lp.support.display import cell, decimal, fraction
+from bap_lp.support.risks import Number
 
 _SHORT = 12  # characters of a fraction in a table
 _WORD = 12  # characters of a word that a column of text must hold

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bap_lp.model.informed import informed as informed
     from bap_lp.model.mechanism import Mechanism as Mechanism
     from bap_lp.model.problem import Problem as Problem
-    from bap_lp.model.risks import Risks as Risks
     from bap_lp.program.prior_set import PriorSet as PriorSet
     from bap_lp.proof.certificate import Certificate as Certificate
     from bap_lp.proof.certificate import ConflictError as ConflictError
@@ -50,10 +49,11 @@ if TYPE_CHECKING:
     from bap_lp.questions.sweeps import sweep as sweep
     from bap_lp.questions.tiers import tiers as tiers
     from bap_lp.questions.uniqueness import uniqueness as uniqueness
-    from bap_lp.rational import InputError as InputError
     from bap_lp.releases import compare as compare
     from bap_lp.releases.families import Family as Family
     from bap_lp.releases.families import randomised_response_family as randomised_response_family
+    from bap_lp.support.rational import InputError as InputError
+    from bap_lp.support.risks import Risks as Risks
 
 _MODULES = {
     "files.bundles": "load_bundle save_bundle",
@@ -68,7 +68,7 @@ _MODULES = {
     "model.informed": "informed",
     "model.mechanism": "Mechanism",
     "model.problem": "Problem",
-    "model.risks": "Risks",
+    "support.risks": "Risks",
     "conditions.given": "Conditions",
     "program.prior_set": "PriorSet",
     "proof.certificate": "Certificate ConflictError Verdict",
@@ -84,7 +84,7 @@ _MODULES = {
     "questions.sweeps": "sweep",
     "questions.tiers": "tiers",
     "questions.uniqueness": "uniqueness",
-    "rational": "InputError",
+    "support.rational": "InputError",
     "releases": "compare",
     "releases.families": "Family randomised_response_family",
 }

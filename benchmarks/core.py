@@ -31,7 +31,7 @@ from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
 from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.rational import number
+from bap_lp.support.rational import number
 from benchmarks.instances import KINDS, SIZES, best_time, compact_program
 
 LIMIT = 120.0

@@ -16,7 +16,7 @@ from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import compact
 from bap_lp.questions.optimum.asked import AskedProblem
-from bap_lp.rational import EXACT
+from bap_lp.support.rational import EXACT
 
 SIZES = [(2, 2, 2), (50, 5, 5), (200, 8, 8), (500, 5, 5), (1000, 10, 10)]
 

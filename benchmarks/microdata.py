@@ -21,7 +21,7 @@ import numpy as np
 from bap_lp.engines.linear.highs import solve_lp
 from bap_lp.engines.linear.optimum import scaled
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.rational import floats
+from bap_lp.support.rational import floats
 from bap_sdc.records.optimum.optimise import optimise
 from bap_sdc.records.optimum.parts import parts_of
 from bap_sdc.records.optimum.program import RecordProgram, TableEve

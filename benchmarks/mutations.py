@@ -11,7 +11,7 @@ from typing import Any
 
 from bap_lp import Conditions
 from bap_lp.files.bundles import FILES, MANIFEST
-from bap_lp.files.tables import read_proof_table
+from bap_lp.support.proof_tables import read_proof_table
 
 Files = dict[str, bytes]
 HOSTILE: list[Any] = [

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bap_lp.rational import floats
+from bap_lp.support.rational import floats
 from bap_sdc import Eve, Study, StudySolution
 from bap_sdc.records.audit.audit import AuditedRisk, counted_types
 from bap_sdc.records.data.prior import keys

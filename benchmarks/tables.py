@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 ASYMMETRIC = [[0, 1], [3, 0]]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import InputError
-from bap_lp.clock import time_limited
+from bap_lp.support.clock import time_limited
 from discretise.continuum.brackets import model_bracket
 from discretise.models import GriddedProblem, ScalarModel
 from discretise.monte_carlo.brackets import sample_bracket

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Solution
 from bap_lp.model.mechanism import Generator
-from bap_lp.rational import floats
+from bap_lp.support.rational import floats
 from discretise.models import GriddedProblem
 from gaussian.arrays import Array
 

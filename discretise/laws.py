@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bap_lp import InputError
-from bap_lp.model.labels import probability
-from bap_lp.rational import floats
+from bap_lp.support.labels import probability
+from bap_lp.support.rational import floats
 from discretise.losses import numbers_of
 from discretise.pace import paced
 from gaussian.arrays import Array

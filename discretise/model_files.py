@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp import InputError
-from bap_lp.files.documents import check, located, read_document, source_name
-from bap_lp.rational import number
+from bap_lp.support.documents import check, located, read_document, source_name
+from bap_lp.support.rational import number
 from discretise.losses import asymmetric, zero_one
 from discretise.models import GriddedProblem, ScalarModel, scalar_model
 

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem
-from bap_lp.arguments import whole_number
 from bap_lp.model.problem import Theta
+from bap_lp.support.arguments import whole_number
 from discretise.laws import (
     Likelihood,
     Predictive,

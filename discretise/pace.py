@@ -18,7 +18,7 @@ from contextvars import ContextVar
 import numpy as np
 
 from bap_lp import InputError
-from bap_lp.clock import check, remaining
+from bap_lp.support.clock import check, remaining
 from gaussian.arrays import Array
 
 _AT_ONCE = 1000  # numbers that are made without looking at the clock

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import Agent, InputError, Problem, Risks, Solution
-from bap_lp.arguments import whole_number
-from bap_lp.model.display import Displayed
-from bap_lp.rational import floats
+from bap_lp.support.arguments import whole_number
+from bap_lp.support.display import Displayed
+from bap_lp.support.rational import floats
 from discretise.extensions import dual_choice, rule_of
 from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names, numbers_of
 from discretise.neighbours import Neighbours, default_neighbours

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from bap_lp.clock import check
-from bap_lp.model.risks import Risks
+from bap_lp.support.clock import check
+from bap_lp.support.risks import Risks
 from gaussian.eves import betting_weights, separate
 from gaussian.laws.mean import eve_kinks, mean_bob_law, mean_eve_law
 from gaussian.laws.median import median_bob_law, median_eve_law, median_kinks

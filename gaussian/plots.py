@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.risks import Risks
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
+from bap_lp.support.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bap_lp.model.display import Displayed
-from bap_lp.model.risks import Risks
+from bap_lp.support.display import Displayed
+from bap_lp.support.risks import Risks
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks

@@ -21,7 +21,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from bap_lp.model.risks import Risks
+from bap_lp.support.risks import Risks
 from gaussian import _checks
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks

@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bap_lp import InputError, load_bundle, verify_standalone
-from bap_lp.limits import limit, set_limits
+from bap_lp.support.limits import limit, set_limits
 
 MANIFEST = "manifest.json"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bap_lp import load_problem, solve
-from bap_lp.limits import DEFAULTS
+from bap_lp.support.limits import DEFAULTS
 from bap_sdc import counts
 from bap_sdc.count_tables.reading import MOST_PEOPLE
 from bap_sdc.count_tables.spaces import MOST_TABLES

@@ -12,9 +12,9 @@ from bap_cli.app import Floats, Folder, Json, Lambda, TimeLimit
 from bap_cli.progress import Progress, limited
 from bap_cli.terminal import console, say
 from bap_lp import evaluate, solve
-from bap_lp.model.display import clean
 from bap_lp.model.evaluated import Evaluation
 from bap_lp.questions.optimum.solution import Solution
+from bap_lp.support.display import clean
 from bap_sdc.count_tables.comparisons import TableComparison, compare_tables
 from bap_sdc.count_tables.files import CountsFile
 from bap_sdc.count_tables.problems import TableProblem

@@ -11,8 +11,8 @@ from bap_cli.app import Condition
 from bap_cli.progress import Progress
 from bap_cli.show import heading
 from bap_cli.terminal import console, say, say_lines
-from bap_lp.model.display import equals
 from bap_lp.questions.optimum.solving import solve
+from bap_lp.support.display import equals
 
 
 def explain(

@@ -16,8 +16,8 @@ from bap_cli.pictures import FORMATS, check_file, drawing, save
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_lp import InputError
-from bap_lp.clock import watched
-from bap_lp.model.display import clean
+from bap_lp.support.clock import watched
+from bap_lp.support.display import clean
 from discretise import bracket
 from discretise.model_files import load_model
 

@@ -15,12 +15,12 @@ from bap_lp.conditions.given import Conditions
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import equals
 from bap_lp.model.problem import Problem
 from bap_lp.questions.path.frontier import Corner, corner
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, lambda_path
-from bap_lp.rational import InputError, public, text
+from bap_lp.support.display import equals
+from bap_lp.support.rational import InputError, public, text
 
 _ROWS = 40  # pieces shown before the rest is only counted
 

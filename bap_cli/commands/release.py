@@ -96,8 +96,8 @@ def release(
     """
     from bap_cli.draws import say_repeated
     from bap_lp.files.ledger import open_ledger
-    from bap_lp.model.display import clean
-    from bap_lp.rational import InputError
+    from bap_lp.support.display import clean
+    from bap_lp.support.rational import InputError
 
     many = states_from is not None
     if many and (state is not None or count > 1):
@@ -155,7 +155,7 @@ def release(
 
 def _states_of(mechanism: Any, wanted: list[str], where: str, column: str | None) -> list[str]:
     """The states that signals are asked for, as the mechanism calls them; one that is not a state is refused."""
-    from bap_lp.rational import InputError
+    from bap_lp.support.rational import InputError
 
     names = []
     for at, state in enumerate(wanted):
@@ -170,7 +170,7 @@ def _states_of(mechanism: Any, wanted: list[str], where: str, column: str | None
 
 def _require_same(entries: list[Any], rows: list[str], where: str, first: int) -> None:
     """Refuse states that are not those of the file that was drawn last: all of its rows would get new signals."""
-    from bap_lp.rational import InputError
+    from bap_lp.support.rational import InputError
 
     files = [entry for entry in entries if entry.rows]
     if not files:
@@ -186,7 +186,7 @@ def _check_places(source: str, states: str | None, out: Path | None, log: Path |
     from bap_cli.pictures import check_file
     from bap_lp.files.bundles import FILES, MANIFEST
     from bap_lp.files.ledger import LEDGER
-    from bap_lp.rational import InputError
+    from bap_lp.support.rational import InputError
 
     path = Path(source)
     folder = path if path.is_dir() else path.parent
@@ -203,10 +203,10 @@ def _load(source: str, allow_float: bool) -> _Released:
     """The mechanism of a bundle that verifies, or of a file that is not part of one."""
     from bap_cli.commands.verify import proved_bundle
     from bap_lp.files.bundles import MANIFEST
-    from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
     from bap_lp.program.several import tier_views
-    from bap_lp.rational import InputError
+    from bap_lp.support.documents import source_name
+    from bap_lp.support.rational import InputError
 
     path = Path(source).resolve()  # a link to the mechanism of a bundle is the mechanism of a bundle
     folder, name = path if path.is_dir() else path.parent, _MECHANISM.fullmatch(path.name)
@@ -225,7 +225,7 @@ def _load(source: str, allow_float: bool) -> _Released:
 
 
 def _sha256(source: str) -> str:
-    from bap_lp.files.documents import read_bytes
+    from bap_lp.support.documents import read_bytes
 
     return hashlib.sha256(read_bytes(source, plain=True)).hexdigest()
 
@@ -233,9 +233,9 @@ def _sha256(source: str) -> str:
 def _check_tier(bundle: Any, tier: int, source: str) -> None:
     """Refuse the mechanism of a file that a bundle of tiers has besides its own, if it is not what that tier sees."""
     from bap_cli.commands.verify import refuse
-    from bap_lp.files.documents import source_name
     from bap_lp.files.mechanisms import load_mechanism
-    from bap_lp.rational import TOLERANCE
+    from bap_lp.support.documents import source_name
+    from bap_lp.support.rational import TOLERANCE
 
     mechanism = load_mechanism(source)
     if not (bundle.tiered and 1 <= tier <= len(bundle.problems)):
@@ -248,10 +248,10 @@ def _check_tier(bundle: Any, tier: int, source: str) -> None:
 
 def _states(source: str, column: str | None) -> tuple[list[str], str]:
     """The states of a CSV file or of stdin, and how errors call it."""
-    from bap_lp.files.documents import bounded, read_bytes, source_name
-    from bap_lp.files.sizes import require_lines
-    from bap_lp.limits import limit
-    from bap_lp.rational import InputError
+    from bap_lp.support.documents import bounded, read_bytes, source_name
+    from bap_lp.support.limits import limit
+    from bap_lp.support.rational import InputError
+    from bap_lp.support.sizes import require_lines
 
     where = "stdin" if source == "-" else source_name(source)
     if source == "-" and sys.stdin is None:
@@ -278,7 +278,7 @@ def _states(source: str, column: str | None) -> tuple[list[str], str]:
 
 
 def _column(rows: list[list[str]], place: int, header: bool, where: str) -> Iterator[str]:
-    from bap_lp.rational import InputError
+    from bap_lp.support.rational import InputError
 
     if not rows:
         raise InputError(where, None, "has no states")
@@ -294,7 +294,7 @@ def _composed(found: _Released, count: int) -> str:
     from bap_cli.draws import risk_left
     from bap_lp import composed, evaluate
     from bap_lp.model.composition import without_end
-    from bap_lp.rational import InputError
+    from bap_lp.support.rational import InputError
 
     said = f"{count} signals about the same data"
     if found.problem is None:
@@ -312,7 +312,7 @@ def _write(out: Path | None, text: str) -> None:
     if out is None:
         sys.stdout.write(text)
         return
-    from bap_lp.files.writing import write_files
+    from bap_lp.support.writing import write_files
 
     write_files({out: text})
 

@@ -10,7 +10,7 @@ import typer
 from bap_cli import inputs, pictures
 from bap_cli.app import AllowFloat, File, Lambda
 from bap_cli.terminal import console, say
-from bap_lp.model.display import clean
+from bap_lp.support.display import clean
 
 
 def report(

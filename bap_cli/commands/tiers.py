@@ -19,18 +19,18 @@ from bap_cli.show import channel, check_command
 from bap_cli.terminal import console, say, say_lines, show_rows
 from bap_lp.files.bundles import bundle_files
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.documents import dumps, source_name
 from bap_lp.files.mechanisms import mechanism_document
 from bap_lp.files.problems import ProblemFile
-from bap_lp.files.writing import write_bundle
-from bap_lp.model.display import clean, fraction
 from bap_lp.program.several import tiers_of
 from bap_lp.proof.binding import other_several
 from bap_lp.proof.certificate import Verdict
 from bap_lp.proof.checking import verify
 from bap_lp.questions.tiers import TierSolution
 from bap_lp.questions.tiers import tiers as nested
-from bap_lp.rational import InputError, text
+from bap_lp.support.display import clean, fraction
+from bap_lp.support.documents import dumps, source_name
+from bap_lp.support.rational import InputError, text
+from bap_lp.support.writing import write_bundle
 
 
 def tiers(

@@ -13,16 +13,16 @@ from bap_cli.app import AllowFloat, Lambda
 from bap_cli.progress import Progress
 from bap_lp.files.bundles import FILES, MANIFEST, Bundle, Mismatch, load_bundle
 from bap_lp.files.certificates import load_certificate
-from bap_lp.files.documents import source_name
 from bap_lp.files.ledger import LEDGER
 from bap_lp.files.mechanisms import load_mechanism
 from bap_lp.files.problems import ProblemFile, problem_document
-from bap_lp.model.display import clean, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.proof.binding import not_demanded, other_demands, other_priors
 from bap_lp.proof.certificate import Certificate
 from bap_lp.proof.checking import verify as verify_certificate
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean, equals
+from bap_lp.support.documents import source_name
+from bap_lp.support.rational import InputError
 
 
 def verify(

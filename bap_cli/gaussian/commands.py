@@ -19,9 +19,9 @@ from bap_cli.pictures import check_file, write_gaussian_plot
 from bap_cli.progress import Progress, limited
 from bap_cli.show import played_line, show_bracket
 from bap_cli.terminal import console, say, show_table
-from bap_lp.files.writing import write_files
-from bap_lp.model.display import clean
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean
+from bap_lp.support.rational import InputError
+from bap_lp.support.writing import write_files
 from discretise import Bracket, SampleBracket, bracket
 from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.eves import cell_words, questions

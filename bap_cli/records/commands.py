@@ -21,10 +21,10 @@ from bap_cli.records.estimate import estimate_command
 from bap_cli.records.exchange import compare_command, publish_command
 from bap_cli.records.explore import path_command
 from bap_cli.records.opening import Gain, Price, Workers, asked, audited, called
-from bap_lp.files.documents import document_of, source_name
-from bap_lp.files.writing import write_bundle, write_files
-from bap_lp.model.display import clean, counted, equals
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean, counted, equals
+from bap_lp.support.documents import document_of, source_name
+from bap_lp.support.rational import InputError
+from bap_lp.support.writing import write_bundle, write_files
 
 app = typer.Typer(
     cls=Group, help="A table of records: optimal release, audit, report.", no_args_is_help=True, rich_markup_mode=None

@@ -10,9 +10,9 @@ import typer
 from bap_cli.app import Json
 from bap_cli.outputs import print_json
 from bap_cli.terminal import console, say, show_table
-from bap_lp.files.documents import located, read_document, source_name
-from bap_lp.model.display import clean, counted
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean, counted
+from bap_lp.support.documents import located, read_document, source_name
+from bap_lp.support.rational import InputError
 
 
 def estimate_command(

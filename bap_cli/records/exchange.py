@@ -13,10 +13,10 @@ from bap_cli.app import AllowFloat, Json, Lambda
 from bap_cli.outputs import check_folder, print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import StudyOrFolder, called, opened
-from bap_lp.files.documents import read_bytes, source_name
-from bap_lp.files.writing import write_bundle
-from bap_lp.model.display import clean, equals, listed
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean, equals, listed
+from bap_lp.support.documents import read_bytes, source_name
+from bap_lp.support.rational import InputError
+from bap_lp.support.writing import write_bundle
 
 
 def compare_command(

@@ -12,8 +12,8 @@ from bap_cli.app import Json, TimeLimit
 from bap_cli.outputs import print_json
 from bap_cli.progress import Progress
 from bap_cli.records.opening import Opened, StudyOrFolder, Workers, called, choice_words, opened
-from bap_lp.model.display import clean, equals, percent
-from bap_lp.rational import InputError, public
+from bap_lp.support.display import clean, equals, percent
+from bap_lp.support.rational import InputError, public
 
 _FEW = 12  # of the records that are published
 _ROWS = 40  # lines shown before the rest is only counted

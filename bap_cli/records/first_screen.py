@@ -16,8 +16,8 @@ import numpy as np
 
 from bap_cli.report.sign import is_zero_one, origin
 from bap_lp.files.bundles import MANIFEST
-from bap_lp.model.display import clean, counted, equals, listed, percent, person
-from bap_lp.rational import floats
+from bap_lp.support.display import clean, counted, equals, listed, percent, person
+from bap_lp.support.rational import floats
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.audit.verdict import StudyVerdict
 from bap_sdc.records.bundle import ReadFolder

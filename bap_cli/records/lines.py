@@ -13,8 +13,8 @@ from typing import Any
 
 from bap_cli.records.first_screen import counts_wrong, of_hundred, symbols
 from bap_cli.report.tables import slider
-from bap_lp.model.display import clean, percent, person
-from bap_lp.rational import InputError, public
+from bap_lp.support.display import clean, percent, person
+from bap_lp.support.rational import InputError, public
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.path import StudyLine, StudyPath
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from bap_cli.progress import Progress
-from bap_lp.rational import InputError, public
+from bap_lp.support.rational import InputError, public
 
 StudyOrFolder = Annotated[
     Path, typer.Argument(metavar="STUDY", help="Study file, or the folder that `bap microdata solve --out` wrote.")
@@ -101,7 +101,7 @@ def called(source: str, lam: str | None, names: Mapping[str, str] | None = None)
 
 def audited(work: Callable[[], Any]) -> Any:
     """The answer of an audit, whose classifiers neither look at the clock nor hear an interrupt."""
-    from bap_lp.clock import OutOfTime, watched
+    from bap_lp.support.clock import OutOfTime, watched
 
     try:
         return watched(work)
@@ -112,7 +112,7 @@ def audited(work: Callable[[], Any]) -> Any:
 def opened(file: str | Path, progress: Progress, lam: str | None = None, gain: str | None = None) -> Opened:
     """A study file or a folder; of a folder the lambda is that of its proof, unless another one is asked for."""
     from bap_cli.records.commands import proved_solution
-    from bap_lp.files.documents import source_name
+    from bap_lp.support.documents import source_name
     from bap_sdc.records.files import StudyFile, load_study
 
     if not os.path.isdir(file):

@@ -23,9 +23,9 @@ from bap_cli.records.first_screen import first_screen, symbols
 from bap_cli.records.lines import lines_section, offered_path
 from bap_cli.records.tables import UNCHANGED, probability
 from bap_cli.report.html import MADE, island, policy
-from bap_lp.files.documents import source_name
 from bap_lp.files.ledger import LEDGER, entries_of
-from bap_lp.model.display import both, clean, percent, printable
+from bap_lp.support.display import both, clean, percent, printable
+from bap_lp.support.documents import source_name
 from bap_sdc.records.audit.audit import Audit, AuditedRisk
 from bap_sdc.records.audit.disclosure import small_cells
 from bap_sdc.records.audit.verdict import StudyVerdict, records_at_risk

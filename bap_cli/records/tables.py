@@ -8,7 +8,7 @@ from typing import Any
 
 from bap_cli.show import risk_table
 from bap_cli.terminal import console, paragraph, say, say_lines, show_rows, show_table
-from bap_lp.model.display import clean, counted, equals, percent, person
+from bap_lp.support.display import clean, counted, equals, percent, person
 from bap_sdc.records.audit.anonymeter import Attacked
 from bap_sdc.records.audit.audit import Audit
 from bap_sdc.records.release.alternatives import ReleaseComparison

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.table import TABLE
-from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
+from bap_lp.support.display import counted
 
 _LISTED = 8  # sentences; the problem's section has all conditions
 

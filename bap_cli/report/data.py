@@ -19,20 +19,20 @@ from bap_cli.report.tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.agents import Agent, values_of
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import both, clean, counted, fraction
 from bap_lp.model.evaluated import AgentDecisions, certainties
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem, own_beliefs
 from bap_lp.model.reports import reports
-from bap_lp.model.risks import Number, Risks
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.frontier import edge_points
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
-from bap_lp.rational import Array, InputError, public, text
 from bap_lp.releases import compare
+from bap_lp.support.display import both, clean, counted, fraction
+from bap_lp.support.rational import Array, InputError, public, text
+from bap_lp.support.risks import Number, Risks
 
 LABEL = 200  # characters of a label that are shown
 _ROWS = 40  # states listed one by one; more are grouped by what the mechanism does with them

@@ -26,7 +26,7 @@ from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism, degenerate
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
-from bap_lp.rational import EXACT, FLOAT, Array, public, text
+from bap_lp.support.rational import EXACT, FLOAT, Array, public, text
 
 _ASKED = 12  # pieces of which uniqueness is asked
 _ENTRIES = 400  # of the joint table, states times decisions, up to which it is asked

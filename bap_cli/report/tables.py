@@ -16,14 +16,14 @@ import numpy as np
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.agents import Agent, shares_of, values_of
-from bap_lp.model.display import equals, fraction
 from bap_lp.model.evaluation import risks
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.questions.path.pieces import Path
-from bap_lp.rational import EXACT, Array, text
 from bap_lp.releases import RATIOS, Comparison, Parameter, meets, truncated_geometric
 from bap_lp.releases.families import lower_envelope, randomised_response_family
+from bap_lp.support.display import equals, fraction
+from bap_lp.support.rational import EXACT, Array, text
+from bap_lp.support.risks import Number, Risks
 
 _STOPS = 240  # positions of the slider
 _TUNED = {"randomised response": 200, "truncated geometric": 40}  # states up to which every lambda is served

@@ -19,7 +19,7 @@ from bap_lp.conditions.reading import all_exact, plain
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT, Array
+from bap_lp.support.rational import EXACT, Array
 
 LOOSE = EXACT.number(2.0**-48)  # of its size: how much looser a limit is read where numbers are floats
 

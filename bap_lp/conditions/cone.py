@@ -24,7 +24,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
-from bap_lp.rational import EXACT, Array
+from bap_lp.support.rational import EXACT, Array
 
 
 @dataclass(frozen=True, eq=False)

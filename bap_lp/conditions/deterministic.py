@@ -11,7 +11,7 @@ from bap_lp.conditions.base import Condition
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.problem import Problem
 from bap_lp.program.lowering import SentSignals
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 
 class Deterministic(Condition):

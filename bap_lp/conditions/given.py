@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bap_lp.conditions.reading import read_number
-from bap_lp.model.display import clean
-from bap_lp.model.labels import gone, nearest
 from bap_lp.model.problem import Problem
-from bap_lp.rational import InputError
+from bap_lp.support.display import clean
+from bap_lp.support.labels import gone, nearest
+from bap_lp.support.rational import InputError
 
 if TYPE_CHECKING:
     from bap_lp.conditions.base import Condition

@@ -19,14 +19,14 @@ import numpy as np
 from bap_lp.conditions.base import Condition, limit
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import all_exact, figure, read_number, rows_of
-from bap_lp.logarithms import log_above, log_below
-from bap_lp.model.labels import state_labels
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.merging import class_sums, first_members
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.support.labels import state_labels
+from bap_lp.support.logarithms import log_above, log_below
+from bap_lp.support.rational import EXACT, Array, InputError
 
 _TRACE = EXACT.number(2.0**-100)  # bits
 

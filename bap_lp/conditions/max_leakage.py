@@ -16,7 +16,7 @@ from bap_lp.conditions.risk_limits import NumberLimit
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT, Array
+from bap_lp.support.rational import EXACT, Array
 
 
 def per_state(count: int, value: int) -> Sparse:

@@ -32,7 +32,7 @@ from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals, Signals
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.support.rational import EXACT, Array, InputError
 
 _MOST = 2_000_000  # entries of the rows of all signals
 

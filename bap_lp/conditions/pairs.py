@@ -29,9 +29,9 @@ from flint import fmpq
 from bap_lp.conditions.base import Condition
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
-from bap_lp.limits import limit
 from bap_lp.model.problem import Problem
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, common_denominator, number, objects, public
+from bap_lp.support.limits import limit
+from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, common_denominator, number, objects, public
 
 _NEAREST = 8  # states by way of which pairs are looked at first
 _SUMS = 2**22  # at a time

@@ -27,9 +27,9 @@ from bap_lp.conditions.reading import (
     read_event,
     read_number,
 )
-from bap_lp.model.display import person
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, InputError
+from bap_lp.support.display import person
+from bap_lp.support.rational import Array, InputError
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, factor, figure, t
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT, Array, InputError, public, text
+from bap_lp.support.rational import EXACT, Array, InputError, public, text
 
 _NEAR = fmpq(3, 2)  # times the least distance: pairs up to there are in the program from the start
 

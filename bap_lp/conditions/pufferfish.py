@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
 from bap_lp.conditions.reading import RatioBound, event_named, factor, indicator, listed, read_event
-from bap_lp.model.display import counted
-from bap_lp.model.display import listed as all_of
-from bap_lp.model.labels import exact_distribution, probability
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, InputError, public
+from bap_lp.support.display import counted
+from bap_lp.support.display import listed as all_of
+from bap_lp.support.labels import exact_distribution, probability
+from bap_lp.support.rational import Array, InputError, public
 
 
 @dataclass(frozen=True)

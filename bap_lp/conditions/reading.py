@@ -16,9 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from bap_lp.model.display import clean, people, person
 from bap_lp.model.problem import Problem
-from bap_lp.rational import EXACT, Array, InputError, float_below, number, public, text
+from bap_lp.support.display import clean, people, person
+from bap_lp.support.rational import EXACT, Array, InputError, float_below, number, public, text
 
 Event = tuple[Any, ...]  # labels or positions of states
 _READABLE = 24  # characters of a rational

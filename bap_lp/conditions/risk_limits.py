@@ -16,7 +16,7 @@ from bap_lp.conditions.reading import figure, together, told
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT
+from bap_lp.support.rational import EXACT
 
 
 class NumberLimit(Condition):

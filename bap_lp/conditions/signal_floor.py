@@ -15,9 +15,9 @@ from typing import Any
 from bap_lp.conditions.base import limit
 from bap_lp.conditions.cone import ConeRow, SignalCone
 from bap_lp.conditions.reading import figure, read_number
-from bap_lp.model.display import person
 from bap_lp.model.problem import Problem
-from bap_lp.rational import Array, InputError, text
+from bap_lp.support.display import person
+from bap_lp.support.rational import Array, InputError, text
 
 
 class SignalFloor(SignalCone):

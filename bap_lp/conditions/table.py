@@ -12,7 +12,7 @@ from bap_lp.conditions.privacy import ApproximatePrivacy, Privacy
 from bap_lp.conditions.pufferfish import Pufferfish
 from bap_lp.conditions.risk_limits import BobCap, EveFloor
 from bap_lp.conditions.signal_floor import SignalFloor
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 LIBRARY: tuple[type[Condition], ...] = (
     EveFloor,

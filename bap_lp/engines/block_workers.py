@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bap_lp.clock import OutOfTime, check, remaining
-from bap_lp.rational import InputError
+from bap_lp.support.clock import OutOfTime, check, remaining
+from bap_lp.support.rational import InputError
 
 _ATTEMPTS, _POLL, _PATIENCE = 4, 1.0, 60.0  # seconds
 _LOSSES = ("distributed", "dask", "concurrent")  # modules whose errors are about workers, not about the computation

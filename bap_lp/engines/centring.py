@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bap_lp.program.bound import Observer, Program, Rows, Sparse
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 _CONSTANT = 1e3  # times the largest difference: constants up to which floats are centred as they are
 _NARROW = 1e6  # times the largest difference: constants that hide it from floats

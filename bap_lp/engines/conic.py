@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check, remaining, watched
 from bap_lp.engines.centring import centred
 from bap_lp.engines.form import LinearForm
 from bap_lp.model.reports import Reporter
 from bap_lp.program.bound import Dual, Observer, Program, Sparse
-from bap_lp.rational import Array, floats
+from bap_lp.support.clock import OutOfTime, check, remaining, watched
+from bap_lp.support.rational import Array, floats
 
 _TIGHT = 1e-14  # asked of Clarabel, which then goes on until floats do not get closer
 _USUAL = 1e-4, 100.0  # factors that Clarabel takes as they are: gaps were 1e-14 at 50, 4e-8 at 5000, 2e-10 at 5e-6

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import SolveProgress
 from bap_lp.engines.centring import least_off, narrow
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import FEW_ROWS, exact_optimum
@@ -22,10 +21,11 @@ from bap_lp.engines.rounded import RoundedProgram
 from bap_lp.engines.start import choose
 from bap_lp.engines.structured import exact_vertex
 from bap_lp.engines.ties import Tie
-from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import Pair
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.support.clock import SolveProgress
+from bap_lp.support.display import counted
+from bap_lp.support.rational import EXACT, Array, floats
 
 
 def exact_pair(

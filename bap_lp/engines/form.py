@@ -15,7 +15,7 @@ import numpy as np
 
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.program.bound import Dual, Program, Sparse
-from bap_lp.rational import Array, ReadOnly
+from bap_lp.support.rational import Array, ReadOnly
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.engines.centring import centred
 from bap_lp.engines.exactly import exact_pair
 from bap_lp.engines.form import LinearForm
@@ -23,10 +22,11 @@ from bap_lp.engines.linear.optimum import scaled
 from bap_lp.engines.rounded import RoundedProgram
 from bap_lp.engines.start import best_release, choose
 from bap_lp.engines.ties import Tie
-from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Program, compact
 from bap_lp.program.finish import NOISE, STOPPED, Pair, best_of, feasible, on_grid, pair_of
-from bap_lp.rational import EXACT, Array, floats, lifted
+from bap_lp.support.clock import OutOfTime, SolveProgress
+from bap_lp.support.display import counted
+from bap_lp.support.rational import EXACT, Array, floats, lifted
 
 _MANY = 300_000  # products up to which a program is finished in exact arithmetic
 _BROKEN = 1e-10  # of the sizes of its terms: what rows of a kind may be broken by before they are mixed

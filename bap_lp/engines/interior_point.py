@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.engines.linear.memory import require_square
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 _BYTES = 48  # of an entry of H: as blocks and as a square, with the sum and its transpose, the factor and its copy
 _KEPT = 1_000_000  # products E_j E_l are kept between iterations up to this many numbers

@@ -30,12 +30,12 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress, check
 from bap_lp.engines.blas import one_blas_thread
 from bap_lp.engines.interior_point import interior_point
 from bap_lp.engines.linear.highs import PRIMAL, basic_flags, loaded, run, set_basis
 from bap_lp.model.sums.arrays import Arrays
-from bap_lp.rational import Array
+from bap_lp.support.clock import OutOfTime, SolveProgress, check
+from bap_lp.support.rational import Array
 
 SAMPLE = 20_000  # states on which the first replies are learned
 _BLOCK = 16384  # states whose tables stay in a core's cache

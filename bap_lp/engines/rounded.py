@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from bap_lp.clock import SolveProgress
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import FloatVertex, SolverError, Start, interior_basis, solve_lp
 from bap_lp.engines.linear.optimum import scaled
@@ -18,7 +17,8 @@ from bap_lp.engines.substitution import Substitution
 from bap_lp.engines.ties import Tie
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import STOPPED
-from bap_lp.rational import Array, floats
+from bap_lp.support.clock import SolveProgress
+from bap_lp.support.rational import Array, floats
 
 # what is beyond the range of floats is infinite or undefined, and is found in rationals
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")

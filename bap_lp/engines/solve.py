@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bap_lp.clock import SolveProgress
 from bap_lp.engines.exactly import exact_pair
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.in_floats import FloatSolver, free_pair, inner_channel, slack_program
@@ -19,7 +18,8 @@ from bap_lp.engines.linear.program import ProgramBuilder
 from bap_lp.engines.ties import Tie
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import Pair
-from bap_lp.rational import EXACT, Array, lifted
+from bap_lp.support.clock import SolveProgress
+from bap_lp.support.rational import EXACT, Array, lifted
 
 __all__ = ["Infeasible", "Tie", "inner_channel", "nearest_table", "optimise", "slack_program", "unfeasible"]
 

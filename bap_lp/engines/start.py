@@ -14,7 +14,7 @@ import numpy as np
 
 from bap_lp.engines.form import LinearForm
 from bap_lp.program.bound import Program
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 Method = Literal["states", "interior", "dual"]
 _ROUNDING = 1e-12  # of the sizes of its terms: what a row may be broken by

@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bap_lp.arguments import real_numbers
-from bap_lp.clock import OutOfTime, SolveProgress, check, time_limited
 from bap_lp.engines.blas import one_blas_thread
 from bap_lp.engines.block_workers import RemoteBlocks, WorkersLost
 from bap_lp.engines.many_states import SAMPLE, largest_spread, margins, rule_at, solve_game, sums_of
 from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index
-from bap_lp.rational import Array, InputError
-from bap_lp.rational import number as number_of
+from bap_lp.support.arguments import real_numbers
+from bap_lp.support.clock import OutOfTime, SolveProgress, check, time_limited
+from bap_lp.support.rational import Array, InputError
+from bap_lp.support.rational import number as number_of
 
 Each = Callable[..., list[Any]]
 _PROBE = 4096  # states of a block that enter the first sample

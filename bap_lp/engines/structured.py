@@ -29,7 +29,7 @@ from bap_lp.engines.linear.memory import require_precision
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import weighted_sums
 from bap_lp.program.bound import Program
-from bap_lp.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
+from bap_lp.support.rational import EXACT, UNIT, Array, common_denominator, floats, is_exact, lifted, objects, tree_sum
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import numpy as np
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.program.bound import Observer, Program, Sparse
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 
 @dataclass(frozen=True, eq=False)

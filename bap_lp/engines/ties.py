@@ -16,7 +16,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.engines.form import LinearForm
-from bap_lp.rational import FLOAT, Array, Field, objects
+from bap_lp.support.rational import FLOAT, Array, Field, objects
 
 
 @dataclass(frozen=True, eq=False)

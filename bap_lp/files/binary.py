@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from bap_lp.files.documents import parse_document, source_name
 from bap_lp.files.effort import check_denominators
-from bap_lp.limits import limit, raising
-from bap_lp.rational import Array, InputError, is_exact, objects
+from bap_lp.support.documents import parse_document, source_name
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import Array, InputError, is_exact, objects
 
 _KEY = "array"
 _MOST_MEMBERS = 1000

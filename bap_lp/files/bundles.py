@@ -31,14 +31,9 @@ import numpy as np
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.table import LIBRARY
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
-from bap_lp.files.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
 from bap_lp.files.problems import ProblemFile, canonical_problem, kind_of, normal, problem_document
-from bap_lp.files.tables import long_number
-from bap_lp.files.writing import write_bundle
-from bap_lp.model.display import Displayed
-from bap_lp.model.labels import weight_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.program.several import tier_views
@@ -46,7 +41,12 @@ from bap_lp.proof.binding import other_demands, other_priors, other_several
 from bap_lp.proof.certificate import Certificate, Verdict
 from bap_lp.proof.checking import verify
 from bap_lp.proof.statement import statement_of
-from bap_lp.rational import EXACT, Array, InputError, field_of, number, public, text
+from bap_lp.support.display import Displayed
+from bap_lp.support.documents import check, document_of, dumps, located, read_bytes, source_name
+from bap_lp.support.labels import weight_of
+from bap_lp.support.proof_tables import long_number
+from bap_lp.support.rational import EXACT, Array, InputError, field_of, number, public, text
+from bap_lp.support.writing import write_bundle
 
 FORMAT = "bap-lp bundle 2"
 FILES = ("problem.json", "mechanism.json", "certificate.json")

@@ -31,16 +31,16 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, proof_steps
-from bap_lp.files.tables import proof_table, read_proof_table, signed_number
-from bap_lp.files.writing import write_files
-from bap_lp.model.display import clean
 from bap_lp.program.bound import Dual
 from bap_lp.program.prior_set import PRIOR_KEYS, PriorSet
 from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, ConflictError
-from bap_lp.rational import EXACT, Array, InputError, public, text
+from bap_lp.support.display import clean
+from bap_lp.support.documents import check, dumps, located, read_document, source_name
+from bap_lp.support.proof_tables import proof_table, read_proof_table, signed_number
+from bap_lp.support.rational import EXACT, Array, InputError, public, text
+from bap_lp.support.writing import write_files
 
 _LIST: dict[str, Any] = {"type": "array"}
 _TABLES: dict[str, Any] = {"replies": {}, "weights": {}}

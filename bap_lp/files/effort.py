@@ -19,8 +19,8 @@ from typing import Any
 
 from flint import fmpz
 
-from bap_lp.limits import limit, raising
-from bap_lp.rational import InputError
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import InputError
 
 _NUMBER = re.compile(r"[ \t\r\n]*[-+]?[0-9]+(?:/([0-9]+))?[ \t\r\n]*")
 _CONES = ("posterior_caps", "posterior_ratio", "independent_of")

@@ -26,9 +26,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bap_lp.files.documents import bounded, source_name
-from bap_lp.limits import limit
-from bap_lp.rational import InputError
+from bap_lp.support.documents import bounded, source_name
+from bap_lp.support.limits import limit
+from bap_lp.support.rational import InputError
 
 LEDGER = "ledger.jsonl"
 _BLOCK = 1 << 12

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from bap_lp.files.binary import is_binary, packed, unpacked
-from bap_lp.files.documents import check, dumps, located, read_document, source_name
-from bap_lp.files.tables import long_number, texts
-from bap_lp.files.writing import write_files
-from bap_lp.model.labels import Numbers
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.rational import InputError, show
+from bap_lp.support.documents import check, dumps, located, read_document, source_name
+from bap_lp.support.labels import Numbers
+from bap_lp.support.proof_tables import long_number, texts
+from bap_lp.support.rational import InputError, show
+from bap_lp.support.writing import write_files
 
 _LIST = {"type": "array"}
 MECHANISM: dict[str, Any] = {

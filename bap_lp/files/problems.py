@@ -20,16 +20,16 @@ import numpy as np
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.files.binary import is_binary, packed, unpacked
-from bap_lp.files.documents import check, dumps, located, read_document, source_name
 from bap_lp.files.effort import check_effort, items, length
-from bap_lp.files.tables import long_number, texts
-from bap_lp.files.writing import write_files
 from bap_lp.model.agents import Agent
-from bap_lp.model.labels import ROUNDED, Numbers
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
 from bap_lp.program.prior_set import PRIOR_KEYS, PriorSet
-from bap_lp.rational import Array, InputError, number, public, text
+from bap_lp.support.documents import check, dumps, located, read_document, source_name
+from bap_lp.support.labels import ROUNDED, Numbers
+from bap_lp.support.proof_tables import long_number, texts
+from bap_lp.support.rational import Array, InputError, number, public, text
+from bap_lp.support.writing import write_files
 
 SCHEMA: dict[str, Any] = json.loads(Path(__file__).with_name("schema.json").read_text(encoding="utf-8"))
 _READ = SCHEMA | {"properties": SCHEMA["properties"] | {"conditions": {"type": "object"}}}  # they read themselves

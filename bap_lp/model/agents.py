@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.limits import limit, raising
-from bap_lp.model.labels import BY_GRID, joined, joints, labels, probability, state_labels, weight_of
 from bap_lp.model.reports import SCORES, reports
-from bap_lp.rational import EXACT, Array, Field, InputError, array, floats, is_exact
+from bap_lp.support.labels import BY_GRID, joined, joints, labels, probability, state_labels, weight_of
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import EXACT, Array, Field, InputError, array, floats, is_exact
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bap_lp.model.sums.signal_sums import near_least, signal_losses, weighted_sums
-from bap_lp.rational import Array, InputError, ReadOnly, floats, is_exact, lifted
+from bap_lp.support.rational import Array, InputError, ReadOnly, floats, is_exact, lifted
 
 if TYPE_CHECKING:
     from bap_lp.model.agents import Agent

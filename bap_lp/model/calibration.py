@@ -18,8 +18,8 @@ from bap_lp.model.agents import counted_loss
 from bap_lp.model.beliefs import replies
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
-from bap_lp.rational import EXACT, UNIT, InputError, number, public, stated
+from bap_lp.support.rational import EXACT, UNIT, InputError, number, public, stated
+from bap_lp.support.risks import Number
 
 _LONGEST = 1e5  # beyond all logarithms of numbers that files hold
 

@@ -14,9 +14,9 @@ from math import comb, factorial, prod
 
 import numpy as np
 
-from bap_lp.model.labels import joined
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.rational import InputError, field_of
+from bap_lp.support.labels import joined
+from bap_lp.support.rational import InputError, field_of
 
 _MOST = 2_000_000  # entries of the channel of counts
 _MOST_PRODUCTS = 4_000_000  # an entry is a product of as many probabilities as there are draws

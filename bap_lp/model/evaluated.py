@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bap_lp.model.display import (
+from bap_lp.model.mechanism import Mechanism
+from bap_lp.model.problem import Problem
+from bap_lp.support.display import (
     Displayed,
     both,
     clean,
@@ -27,10 +29,8 @@ from bap_lp.model.display import (
     person,
     risks_line,
 )
-from bap_lp.model.mechanism import Mechanism
-from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import field_of, public
+from bap_lp.support.rational import field_of, public
+from bap_lp.support.risks import Number, Risks
 
 _NAMED = 3
 _SHOWN = 12  # signals

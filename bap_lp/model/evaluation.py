@@ -19,16 +19,15 @@ import numpy as np
 
 from bap_lp.model.agents import Agent
 from bap_lp.model.beliefs import Belief, replies, shared
-from bap_lp.model.display import LISTED, REPORTS
 from bap_lp.model.evaluated import AgentDecisions, Evaluation, Signal
-from bap_lp.model.labels import probability
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.rational import (
+from bap_lp.support.display import LISTED, REPORTS
+from bap_lp.support.labels import probability
+from bap_lp.support.rational import (
     EXACT,
     Array,
     InputError,
@@ -40,6 +39,7 @@ from bap_lp.rational import (
     same_kind,
     tree_sum,
 )
+from bap_lp.support.risks import Risks
 
 _LISTED = 1e-9  # of the largest loss: decisions of a float problem that are listed as equally good, at the same risk
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.agents import Agent, expanded_losses, knowledge_of, shares_of
-from bap_lp.model.labels import probability
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind, sequence
+from bap_lp.support.labels import probability
+from bap_lp.support.rational import EXACT, FLOAT, Array, InputError, floats, is_exact, same_kind, sequence
 
 
 def informed(eve: Agent, priors: Sequence[Any]) -> Agent:

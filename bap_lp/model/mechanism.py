@@ -13,9 +13,21 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpz
 
-from bap_lp.model.display import Displayed, column_name, counted, fraction, kind, titled
-from bap_lp.model.labels import Numbers, labels, nearest, probability
-from bap_lp.rational import EXACT, FLOAT, Array, InputError, ReadOnly, array, floats, is_exact, number, public, show
+from bap_lp.support.display import Displayed, column_name, counted, fraction, kind, titled
+from bap_lp.support.labels import Numbers, labels, nearest, probability
+from bap_lp.support.rational import (
+    EXACT,
+    FLOAT,
+    Array,
+    InputError,
+    ReadOnly,
+    array,
+    floats,
+    is_exact,
+    number,
+    public,
+    show,
+)
 
 _SEARCHED = 10_000  # labels among which the nearest is looked for
 

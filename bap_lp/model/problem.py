@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.arguments import text_of
 from bap_lp.model.agents import (
     Agent,
     agent_numbers,
@@ -31,11 +30,12 @@ from bap_lp.model.agents import (
     values_of,
 )
 from bap_lp.model.beliefs import Belief, beliefs_of
-from bap_lp.model.display import Displayed, both, clean, counted, kind, listed, person, titled
-from bap_lp.model.labels import joints, labels, probability, quoted
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.arrays import Arrays, groups_of
-from bap_lp.rational import (
+from bap_lp.support.arguments import text_of
+from bap_lp.support.display import Displayed, both, clean, counted, kind, listed, person, titled
+from bap_lp.support.labels import joints, labels, probability, quoted
+from bap_lp.support.rational import (
     Array,
     InputError,
     ReadOnly,
@@ -87,7 +87,7 @@ class Problem(ReadOnly, Displayed):
     ((2, 2, 2), True)
     >>> Problem(["3/4", "1/3"], [[0], [0]], [[0], [0]])
     Traceback (most recent call last):
-    bap_lp.rational.InputError: sum of prior = 13/12 must be 1
+    bap_lp.support.rational.InputError: sum of prior = 13/12 must be 1
     """
 
     of_floats = False  # whether these rationals are what floats are

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.logarithms import log_above, log_below
 from bap_lp.model.sums.merging import class_sums
-from bap_lp.rational import EXACT, Array, ReadOnly, tree_sum
+from bap_lp.support.logarithms import log_above, log_below
+from bap_lp.support.rational import EXACT, Array, ReadOnly, tree_sum
 
 if TYPE_CHECKING:
     from bap_lp.model.agents import Agent

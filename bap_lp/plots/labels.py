@@ -21,8 +21,8 @@ from matplotlib import font_manager
 from matplotlib.artist import Artist
 from matplotlib.transforms import Bbox
 
-from bap_lp.model.risks import Number
 from bap_lp.plots.palette import GREY, INK
+from bap_lp.support.risks import Number
 
 Points = np.ndarray
 

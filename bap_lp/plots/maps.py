@@ -16,16 +16,16 @@ from matplotlib.patches import Polygon
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
 from bap_lp.plots.channels import channel_heatmap, signal_cards
 from bap_lp.questions.path.frontier import edge_points
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region
-from bap_lp.rational import InputError, public
 from bap_lp.releases import Comparison, compare
 from bap_lp.releases.families import Family, randomised_response_family
+from bap_lp.support.rational import InputError, public
+from bap_lp.support.risks import Number, Risks
 
 __all__ = ["channel_heatmap", "risk_utility_map", "signal_cards", "value_of_lambda"]
 

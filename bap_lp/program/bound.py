@@ -31,7 +31,7 @@ from bap_lp.model.sums.arrays import Arrays, groups_of
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.model.sums.signal_sums import product_sum, signal_losses
 from bap_lp.program.margins import least_margins
-from bap_lp.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
+from bap_lp.support.rational import Array, Field, ReadOnly, field_of, floats, shown, tree_sum
 
 
 class NoProof(ArithmeticError):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import EXACT, Array, ReadOnly, field_of, floats, lifted
+from bap_lp.support.rational import EXACT, Array, ReadOnly, field_of, floats, lifted
 
 Extreme = tuple[Any, Array | None, Array | None]  # support(c), a maximiser, and how mass was moved, if that is told
 

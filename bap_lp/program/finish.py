@@ -22,7 +22,7 @@ import numpy as np
 from flint import fmpq_mat
 
 from bap_lp.program.bound import Dual, Observer, Program
-from bap_lp.rational import EXACT, Array, floats, is_exact, lifted, objects
+from bap_lp.support.rational import EXACT, Array, floats, is_exact, lifted, objects
 
 STOPPED = "stopped before the optimum"
 _GRID = 2.0**52

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.limits import limit, raising
-from bap_lp.model.labels import joints
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import first_members
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Dual, Entries, Observer, Program, Rows, Sparse, Terms
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, tree_sum
+from bap_lp.support.labels import joints
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, tree_sum
 
 _MOST = 2_000_000  # entries q[x,s] of a program
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.rational import FEW, UNIT, Array, floats
+from bap_lp.support.rational import FEW, UNIT, Array, floats
 
 if TYPE_CHECKING:
     from bap_lp.program.bound import Program, Replies, Weights

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.display import Displayed, fraction
-from bap_lp.model.labels import exact_distribution, nearest, probability
-from bap_lp.rational import (
+from bap_lp.support.display import Displayed, fraction
+from bap_lp.support.labels import exact_distribution, nearest, probability
+from bap_lp.support.rational import (
     EXACT,
     Array,
     InputError,

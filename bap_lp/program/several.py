@@ -29,13 +29,13 @@ import numpy as np
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.labels import joints, weight_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Observer, Program, Rows
 from bap_lp.program.lowering import SentSignals, Signals, lowered
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, floats
+from bap_lp.support.labels import joints, weight_of
+from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, floats
 
 _MOST_PROFILES = 4096
 _MOST_TUPLES = 100_000

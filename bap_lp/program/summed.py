@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.program.bound import Program, Replies, Weights
-from bap_lp.rational import EXACT, UNIT, Array, ReadOnly, common_denominator, floats, objects
+from bap_lp.support.rational import EXACT, UNIT, Array, ReadOnly, common_denominator, floats, objects
 
 _CELLS = 1 << 20  # margins at once
 _WHOLE = 2.0**52  # integers that floats hold, with room

@@ -25,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check
-from bap_lp.limits import limit
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Observer, Program
 from bap_lp.program.credal import Ball, Box, Credal, Extreme, Hull, Transport
 from bap_lp.program.lowering import Signals, lowered
 from bap_lp.program.several import worst_rows
-from bap_lp.rational import EXACT, Array, common_denominator, float_above, float_below, floats, is_exact
+from bap_lp.support.clock import check
+from bap_lp.support.limits import limit
+from bap_lp.support.rational import EXACT, Array, common_denominator, float_above, float_below, floats, is_exact
 
 NODES = 50_000  # of the search for the worst prior
 _STEPS = 20  # per state, and per pair of states where mass is moved: what a node takes

@@ -21,7 +21,7 @@ from bap_lp.program.lowering import signals_of
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.program.several import profiles_of, tier_names, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, ends_of
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
+from bap_lp.support.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
 
 
 def other_mechanism(problems: Sequence[Problem], mechanism: Mechanism, certificate: Certificate) -> tuple[str, Any]:

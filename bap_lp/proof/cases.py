@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bap_lp.limits import limit
 from bap_lp.program.bound import Dual
-from bap_lp.rational import Array, InputError
+from bap_lp.support.limits import limit
+from bap_lp.support.rational import Array, InputError
 
 
 @dataclass(frozen=True, eq=False)

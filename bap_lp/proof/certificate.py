@@ -23,15 +23,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.limits import limit, raising
-from bap_lp.model.display import Displayed, clean, equals, fraction, kind
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, NoProof, compact
 from bap_lp.program.finish import priced
 from bap_lp.proof.large_sums import value_and_bound
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, float_above, float_below, is_exact, lifted, public
+from bap_lp.support.display import Displayed, clean, equals, fraction, kind
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import (
+    EXACT,
+    Array,
+    InputError,
+    ReadOnly,
+    float_above,
+    float_below,
+    is_exact,
+    lifted,
+    public,
+)
+from bap_lp.support.risks import Number
 
 if TYPE_CHECKING:
     from bap_lp.program.prior_set import PriorSet

@@ -16,7 +16,6 @@ import numpy as np
 from bap_lp.model.calibration import extremes
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.program.bound import NoProof
 from bap_lp.proof.binding import finer_verdict, other_mechanism
 from bap_lp.proof.certificate import NEAR, Certificate, Verdict, ends_of, nearest, reported
@@ -24,7 +23,8 @@ from bap_lp.proof.statement import (
     rounds,
     statement_of,
 )
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
+from bap_lp.support.rational import EXACT, Array, InputError, is_exact, lifted, shown, text
+from bap_lp.support.risks import Number
 
 
 def verify(

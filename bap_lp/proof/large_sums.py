@@ -17,7 +17,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.sums.arrays import Arrays, blocks
-from bap_lp.rational import EXACT, UNIT, Array, floats
+from bap_lp.support.rational import EXACT, UNIT, Array, floats
 
 _SPLIT = 2.0**27 + 1
 _RIGHT = EXACT.number(2.0**-98)

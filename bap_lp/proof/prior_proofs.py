@@ -20,7 +20,7 @@ from bap_lp.program.several import Audience
 from bap_lp.program.worst_prior import Search, conditions_program, listed_program, most_nodes
 from bap_lp.proof.certificate import reported
 from bap_lp.proof.statement import Statement
-from bap_lp.rational import EXACT, Array, InputError, is_exact, lifted, shown
+from bap_lp.support.rational import EXACT, Array, InputError, is_exact, lifted, shown
 
 if TYPE_CHECKING:
     from bap_lp.conditions.given import Conditions

@@ -23,7 +23,7 @@ from bap_lp.program.several import (
     tiers_of,
 )
 from bap_lp.proof.cases import Case, uncovered
-from bap_lp.rational import EXACT, Array, InputError
+from bap_lp.support.rational import EXACT, Array, InputError
 
 if TYPE_CHECKING:
     from bap_lp.proof.certificate import Certificate

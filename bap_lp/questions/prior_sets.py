@@ -21,7 +21,6 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import Infeasible
@@ -29,9 +28,7 @@ from bap_lp.engines.linear.highs import SolverError, Start, basic_flags, loaded_
 from bap_lp.engines.linear.optimum import optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
 from bap_lp.engines.solve import inner_channel, nearest_table, optimise
-from bap_lp.model.display import counted
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.credal import Credal, Extreme, Hull, Polytope, Transport
@@ -55,8 +52,11 @@ from bap_lp.proof.prior_proofs import refuse_beliefs
 from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conflicts import refusal
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
-from bap_lp.rational import EXACT, Array, InputError, field_of, float_above, floats, lifted, public, taken
-from bap_lp.rational import stated as as_stated
+from bap_lp.support.clock import OutOfTime, SolveProgress
+from bap_lp.support.display import counted
+from bap_lp.support.rational import EXACT, Array, InputError, field_of, float_above, floats, lifted, public, taken
+from bap_lp.support.rational import stated as as_stated
+from bap_lp.support.risks import Risks
 
 _MOST_ENTRIES = 400_000  # of the exact program over tuples
 _MOST_TABLE = 200_000  # probabilities of the channel

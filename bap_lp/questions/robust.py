@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import demands_of_each
-from bap_lp.model.display import Displayed, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, closed
 from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solution import mechanism_on, obedient
-from bap_lp.rational import EXACT, InputError, floats, public, stated, taken
+from bap_lp.support.display import Displayed, counted, equals, fraction, kind
+from bap_lp.support.rational import EXACT, InputError, floats, public, stated, taken
+from bap_lp.support.risks import Number, Risks
 
 _MOST_ENTRIES = 200_000
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.beliefs import shared
-from bap_lp.model.display import Displayed
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, FLOAT, Array, ReadOnly, public
+from bap_lp.support.display import Displayed
+from bap_lp.support.rational import EXACT, FLOAT, Array, ReadOnly, public
+from bap_lp.support.risks import Number
 
 
 @dataclass(frozen=True, eq=False, repr=False)

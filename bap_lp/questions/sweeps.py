@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import show
+from bap_lp.support.rational import show
 
 
 def sweep(

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import demands_of_each
-from bap_lp.model.display import both, counted, equals, fraction, kind
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.model.sums.merging import class_sums, merge_index
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import on_grid, priced
@@ -26,7 +24,8 @@ from bap_lp.proof.certificate import Certificate, Verdict, closed
 from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import (
+from bap_lp.support.display import both, counted, equals, fraction, kind
+from bap_lp.support.rational import (
     EXACT,
     Array,
     InputError,
@@ -37,6 +36,7 @@ from bap_lp.rational import (
     stated,
     taken,
 )
+from bap_lp.support.risks import Number
 
 _MOST_ENTRIES = 1_000_000  # probabilities of a joint table
 

@@ -33,17 +33,17 @@ from bap_lp.engines.solve import nearest_table
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Rows, compact
 from bap_lp.questions.convex.cvxpy_bridge import information as mutual_information
 from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.questions.optimum.solving import free_optimum
-from bap_lp.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
+from bap_lp.support.display import Displayed
+from bap_lp.support.rational import EXACT, FLOAT, ROUNDING, Array, InputError, is_exact, public
+from bap_lp.support.risks import Number
 
 _MOST_SETS = 20_000  # sets of signals tried for `fewest_signals`
 _ACCURACY = 1e-8  # of the float solver, in nats

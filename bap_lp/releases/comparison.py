@@ -19,19 +19,19 @@ from bap_lp.conditions.given import Conditions
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.beliefs import replies as own_replies
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, both, clean, equals, fraction, listed
 from bap_lp.model.evaluation import is_bob_invariant, joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.lowering import SentSignals, Signals
 from bap_lp.questions.optimum.solution import Solution
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, Array, InputError, public
 from bap_lp.releases.families import lower_envelope, randomised_response_family
 from bap_lp.releases.library import RELEASES, Parameter, full, randomised_response, truncated_geometric
+from bap_lp.support.display import Displayed, both, clean, equals, fraction, listed
+from bap_lp.support.rational import EXACT, Array, InputError, public
+from bap_lp.support.risks import Number, Risks
 
 _MOST_ENTRIES = 1_000_000  # of the channels that are tried for agents with beliefs of their own
 _BESIDE = 2.0**-40  # far above the rounding of a w at which somebody changes his decision

@@ -21,14 +21,14 @@ import numpy as np
 
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, fraction, kind, titled
 from bap_lp.model.evaluation import joint, risks
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.signal_sums import signal_losses
-from bap_lp.rational import EXACT, Array, InputError, field_of, is_exact, number, public
 from bap_lp.releases.library import full, randomised_response
+from bap_lp.support.display import Displayed, fraction, kind, titled
+from bap_lp.support.rational import EXACT, Array, InputError, field_of, is_exact, number, public
+from bap_lp.support.risks import Number, Risks
 
 _TIE = 1e-12  # two values of a float family tie when they differ by less than this, relatively
 

@@ -24,8 +24,8 @@ import numpy as np
 from bap_lp.model.beliefs import joint_decision
 from bap_lp.model.mechanism import Mechanism, degenerate, without_unused
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number
-from bap_lp.rational import Array, InputError, floats, is_exact, number, public, sequence
+from bap_lp.support.rational import Array, InputError, floats, is_exact, number, public, sequence
+from bap_lp.support.risks import Number
 
 
 def full(problem: Problem) -> Mechanism:

@@ -31,7 +31,7 @@ import numpy as np
 from flint import fmpq, fmpz, fmpz_poly
 
 from bap_lp import InputError, Risks
-from bap_lp.rational import EXACT, Array, common_denominator, floats, objects, public
+from bap_lp.support.rational import EXACT, Array, common_denominator, floats, objects, public
 from bap_sdc.count_tables.disclosure import Person
 from bap_sdc.count_tables.layout import Set
 from bap_sdc.count_tables.problems import CountModel

@@ -11,10 +11,10 @@ import numpy as np
 
 from bap_lp import Conditions, InputError, Risks, Solution, solve
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import both
 from bap_lp.model.evaluation import risks
-from bap_lp.rational import Array, floats, public
 from bap_lp.releases import Comparison, Row, bob_decision
+from bap_lp.support.display import both
+from bap_lp.support.rational import Array, floats, public
 from bap_sdc.count_tables.channels import Evaluator, recovered
 from bap_sdc.count_tables.problems import TableProblem
 from bap_sdc.count_tables.protections import USUAL, Geometric, Protection

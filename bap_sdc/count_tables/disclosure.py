@@ -20,7 +20,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import InputError
-from bap_lp.rational import EXACT, Array, objects, show
+from bap_lp.support.rational import EXACT, Array, objects, show
 from bap_sdc.count_tables.layout import Layout, Set
 from bap_sdc.count_tables.questions import Asked, Face, exact_number, label, loss_rows
 from bap_sdc.count_tables.spaces import Space

@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.files.documents import check, located, read_document, source_name
 from bap_lp.files.problems import ProblemFile, conditions_for, lam_from
-from bap_lp.rational import InputError
+from bap_lp.support.documents import check, located, read_document, source_name
+from bap_lp.support.rational import InputError
 from bap_sdc.count_tables.problems import counts
 from bap_sdc.count_tables.protections import RELEASE_KEYS, USUAL, Protection, read_protections
 from bap_sdc.count_tables.reading import QUESTION_KEYS

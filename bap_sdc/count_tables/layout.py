@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from bap_lp import InputError
-from bap_lp.model.labels import labels
-from bap_lp.rational import show
+from bap_lp.support.labels import labels
+from bap_lp.support.rational import show
 
 Set = frozenset[int]
 

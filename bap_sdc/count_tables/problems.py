@@ -21,9 +21,9 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp import Agent, InputError, Mechanism, Problem
-from bap_lp.model.display import counted
-from bap_lp.model.labels import Numbers
-from bap_lp.rational import Array, floats, objects
+from bap_lp.support.display import counted
+from bap_lp.support.labels import Numbers
+from bap_lp.support.rational import Array, floats, objects
 from bap_sdc.count_tables.disclosure import Person
 from bap_sdc.count_tables.layout import Layout, Set, atoms, read_layout
 from bap_sdc.count_tables.questions import Asked, Face, exact_number, rational_rows, rounded

@@ -23,7 +23,7 @@ from flint import fmpq
 
 from bap_lp import InputError
 from bap_lp.model.mechanism import degenerate
-from bap_lp.rational import EXACT, Array, objects
+from bap_lp.support.rational import EXACT, Array, objects
 from bap_sdc.count_tables.questions import exact_number, label
 
 _MOST = 1000

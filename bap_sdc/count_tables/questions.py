@@ -22,9 +22,9 @@ import numpy as np
 from flint import arb, fmpq
 
 from bap_lp import InputError
-from bap_lp.model.display import fraction
-from bap_lp.model.labels import weight_of
-from bap_lp.rational import Array, number, objects, public, show
+from bap_lp.support.display import fraction
+from bap_lp.support.labels import weight_of
+from bap_lp.support.rational import Array, number, objects, public, show
 from bap_sdc.count_tables.beta import (
     Point,
     Ratio,

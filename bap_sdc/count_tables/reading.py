@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import InputError
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc.count_tables.disclosure import ASKS, Cell, Member, Person
 from bap_sdc.count_tables.layout import Layout, Set
 from bap_sdc.count_tables.questions import Asked, Estimate, Threshold, exact_number

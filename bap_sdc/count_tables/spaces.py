@@ -17,7 +17,7 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from bap_lp import InputError
-from bap_lp.rational import Array, common_denominator, objects
+from bap_lp.support.rational import Array, common_denominator, objects
 from bap_sdc.count_tables.layout import Set
 
 MOST_TABLES = 2_000_000

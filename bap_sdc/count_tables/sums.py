@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from flint import fmpz
 
-from bap_lp.rational import Array, common_denominator, floats, objects
+from bap_lp.support.rational import Array, common_denominator, floats, objects
 
 _MOST_TERMS = {True: 12_000_000, False: 20_000_000}  # entries of all matrices if exact, of one if not
 _MOST_TIES = 20_000_000  # exact products that may be spent on decisions which floats cannot tell apart

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bap_lp.model.labels import weight_of
-from bap_lp.rational import Array, InputError, floats, is_exact, number, public, show
+from bap_lp.support.labels import weight_of
+from bap_lp.support.rational import Array, InputError, floats, is_exact, number, public, show
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.losses import loss_table
 

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from bap_lp.files.bundles import MANIFEST, Mismatch, digest_of, manifested, with_manifest, written
-from bap_lp.files.documents import document_of, dumps, located, source_name
-from bap_lp.files.tables import texts
-from bap_lp.limits import limit, raising
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import Array, InputError, array, number, public, text
+from bap_lp.support.documents import document_of, dumps, located, source_name
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.proof_tables import texts
+from bap_lp.support.rational import Array, InputError, array, number, public, text
 from bap_sdc.records.agents import Spy, Target, share_of
 from bap_sdc.records.audit.attackers import ATTACKERS
 from bap_sdc.records.audit.audit import counted_types

@@ -12,8 +12,8 @@ import numpy as np
 
 from bap_lp.files.bundles import written
 from bap_lp.files.certificates import certificate_from_dict, stated_number
-from bap_lp.files.tables import long_number, proof_table, read_proof_table
-from bap_lp.rational import EXACT, Array, is_exact, number, objects, public
+from bap_lp.support.proof_tables import long_number, proof_table, read_proof_table
+from bap_lp.support.rational import EXACT, Array, is_exact, number, objects, public
 from bap_sdc.records.conditions.parts import Prices, StudyPart, priced_program
 from bap_sdc.records.conditions.proof import ComponentsProof, PartsProof, StudyProof
 from bap_sdc.records.conditions.stated import COUPLING

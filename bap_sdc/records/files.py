@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import check, located, read_document, require_plain, source_name
-from bap_lp.rational import InputError, number, public, show
+from bap_lp.support.documents import check, located, read_document, require_plain, source_name
+from bap_lp.support.rational import InputError, number, public, show
 from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.tables import read_table
 from bap_sdc.records.optimum.risks import TIES

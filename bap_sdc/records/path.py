@@ -20,10 +20,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.clock import OutOfTime, time_limited
-from bap_lp.model.display import Displayed, counted, fraction, risks_line
-from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import EXACT, InputError, number, public, simplest, text
+from bap_lp.support.clock import OutOfTime, time_limited
+from bap_lp.support.display import Displayed, counted, fraction, risks_line
+from bap_lp.support.rational import EXACT, InputError, number, public, simplest, text
+from bap_lp.support.risks import Number, Risks
 from bap_sdc.records.optimum.risks import extremes_of, record_lam
 
 if TYPE_CHECKING:

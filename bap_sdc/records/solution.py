@@ -12,7 +12,8 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.model.display import (
+from bap_lp.proof.certificate import Verdict
+from bap_lp.support.display import (
     Displayed,
     both,
     column_name,
@@ -24,9 +25,8 @@ from bap_lp.model.display import (
     person,
     risks_line,
 )
-from bap_lp.model.risks import Number, Risks
-from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import EXACT, float_above, float_below, public, stated, text, tree_sum
+from bap_lp.support.rational import EXACT, float_above, float_below, public, stated, text, tree_sum
+from bap_lp.support.risks import Number, Risks
 from bap_sdc.records.conditions.proof import ComponentsProof, StudyProof
 from bap_sdc.records.optimum.result import RecordOptimum
 from bap_sdc.records.release.channel_risks import fresh_risk, reported_risks

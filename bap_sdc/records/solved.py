@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.clock import check
-from bap_lp.model.risks import Risks
-from bap_lp.rational import EXACT, Array, floats, in_floats, is_exact, stated
+from bap_lp.support.clock import check
+from bap_lp.support.rational import EXACT, Array, floats, in_floats, is_exact, stated
+from bap_lp.support.risks import Risks
 from bap_sdc.records.conditions.parts import Prices
 from bap_sdc.records.conditions.proof import ComponentsProof, StudyProof
 from bap_sdc.records.data.prior import keys

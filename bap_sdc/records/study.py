@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.arguments import text_of
-from bap_lp.clock import time_limited
-from bap_lp.model.display import Displayed, counted
-from bap_lp.model.labels import weight_of
 from bap_lp.model.reports import SCORES
-from bap_lp.rational import Array, InputError, objects, public, show, taken
+from bap_lp.support.arguments import text_of
+from bap_lp.support.clock import time_limited
+from bap_lp.support.display import Displayed, counted
+from bap_lp.support.labels import weight_of
+from bap_lp.support.rational import Array, InputError, objects, public, show, taken
 from bap_sdc.records.agents import Eve, Spy, margins_of, require_different, share_of, target_of, times, wanted_columns
 from bap_sdc.records.conditions.stated import StudyConditions
 from bap_sdc.records.data.levels import Column, Reading, column_of, positive_numbers

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import InputError, Risks
-from bap_lp.model.display import Displayed
+from bap_lp.support.display import Displayed
 from discretise.continuum.data import law_of_data
 from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
 from discretise.continuum.rules import ScalarRule

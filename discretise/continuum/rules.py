@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError
-from bap_lp.arguments import whole_number
-from bap_lp.model.display import Displayed
+from bap_lp.support.arguments import whole_number
+from bap_lp.support.display import Displayed
 from discretise.losses import eve_slices, names
 from discretise.models import GriddedProblem, ScalarModel
 from gaussian.arrays import Array

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp import InputError, Risks, calibrate
-from bap_lp.arguments import whole_number
 from bap_lp.engines.many_states import solve_game
-from bap_lp.model.display import Displayed
+from bap_lp.support.arguments import whole_number
+from bap_lp.support.display import Displayed
 from discretise.extensions import rule_of
 from discretise.losses import names
 from discretise.monte_carlo.confidence import interval_terms, largest_mean

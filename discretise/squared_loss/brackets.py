@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
-from bap_lp.rational import number
+from bap_lp.support.rational import number
 from discretise.squared_loss.grids import Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
 from gaussian.arrays import Array

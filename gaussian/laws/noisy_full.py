@@ -29,7 +29,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
-from bap_lp.clock import check
+from bap_lp.support.clock import check
 from gaussian.arrays import Array
 from gaussian.eves import betting_weights
 from gaussian.laws.mean import mean_eve_law, normal_density

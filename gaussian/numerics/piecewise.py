@@ -18,7 +18,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import ArrayLike
 
-from bap_lp.clock import check
+from bap_lp.support.clock import check
 from gaussian.arrays import Array
 
 if TYPE_CHECKING:

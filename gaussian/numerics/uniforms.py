@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 from gaussian.arrays import Array
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp.rational import InputError, number
+from bap_lp.support.rational import InputError, number
 from gaussian.arrays import Array
 from gaussian.evaluate import calibrate
 from gaussian.eves import cell_words, questions

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import risks

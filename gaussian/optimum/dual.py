@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 from gaussian.arrays import Array
 from gaussian.numerics.masses import joint_risks
 from gaussian.optimum.cells import ROUNDING, CellLaw

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bap_lp.model.risks import Risks
+from bap_lp.support.risks import Risks
 from gaussian.evaluate import calibrate
 from gaussian.model import Eve, GaussianModel
 from gaussian.optimum.brackets import Bracket, bracket

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from bap_lp.arguments import whole_number
 from bap_lp.model.problem import Problem
-from bap_lp.rational import InputError
+from bap_lp.support.arguments import whole_number
+from bap_lp.support.rational import InputError
 from gaussian.arrays import Array
 from gaussian.eves import betting_weights, cell_words, questions
 from gaussian.model import Eve, GaussianModel, standard_form

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bap_lp.arguments import whole_number
-from bap_lp.model.risks import Risks
-from bap_lp.rational import InputError
+from bap_lp.support.arguments import whole_number
+from bap_lp.support.rational import InputError
+from bap_lp.support.risks import Risks
 from gaussian.arrays import Array
 from gaussian.eves import cell_index, questions
 from gaussian.model import Eve, GaussianModel, StandardForm, gaussian_draws, standard_form

@@ -124,7 +124,7 @@ def test_a_time_limit_covers_the_audit(folder: Path) -> None:
 
 
 def test_an_audit_looks_at_the_clock(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from bap_lp.clock import OutOfTime, time_limited
+    from bap_lp.support.clock import OutOfTime, time_limited
     from bap_sdc import load_study
 
     records(folder)

@@ -180,7 +180,7 @@ def test_worst_cases_are_verified_and_released_but_not_reported(run: Run) -> Non
     ],
 )
 def test_whatever_is_wrong_with_a_bundle_is_one_line(run: Run, arguments: list[str], message: str) -> None:
-    from bap_lp.limits import DEFAULTS, set_limits
+    from bap_lp.support.limits import DEFAULTS, set_limits
 
     assert run("solve", "coin_toss", "--out", "d")[0] == 0
     Path("empty").mkdir()

@@ -12,8 +12,8 @@ import pytest
 from flint import fmpq
 
 import bap_lp
-from bap_lp.clock import OutOfTime, time_limited
 from bap_lp.engines.linear.apart import solved_apart
+from bap_lp.support.clock import OutOfTime, time_limited
 
 Task = tuple[tuple[list[int], list[int], list[fmpq], int], list[fmpq]]
 

@@ -35,7 +35,7 @@ from bap_lp import (
     uniqueness,
     verify,
 )
-from bap_lp.model.display import Displayed, both, clean, equals, fraction, listed, percent
+from bap_lp.support.display import Displayed, both, clean, equals, fraction, listed, percent
 
 HOSTILE = "<b>&\x1b[31m\n" + "long " * 50
 

@@ -21,7 +21,7 @@ from bap_lp import (
     solve,
     verify,
 )
-from bap_lp.files.documents import dumps, parse_document
+from bap_lp.support.documents import dumps, parse_document
 
 COIN = Problem.from_model(
     ["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]], states=["tails", "heads"]

@@ -22,7 +22,7 @@ from bap_lp.engines.start import best_release, release_basis
 from bap_lp.engines.ties import joint_ties
 from bap_lp.program.bound import Program, compact
 from bap_lp.questions.optimum.asked import AskedProblem
-from bap_lp.rational import EXACT, number
+from bap_lp.support.rational import EXACT, number
 
 
 def private_program(problem: Problem, ratio: F, lam: F) -> Program:

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from bap_lp import Conditions, Problem, solve
-from bap_lp.clock import OutOfTime, time_limited
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import PRIMAL, loaded_program, run
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import compact
+from bap_lp.support.clock import OutOfTime, time_limited
 
 STOPPED = 7  # the child's exit code if the interrupt reached it as one
 

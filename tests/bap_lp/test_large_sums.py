@@ -15,7 +15,7 @@ from bap_lp.program.bound import Dual, compact
 from bap_lp.program.finish import on_grid
 from bap_lp.proof.certificate import settled
 from bap_lp.proof.large_sums import value_and_bound
-from bap_lp.rational import EXACT
+from bap_lp.support.rational import EXACT
 
 
 @st.composite

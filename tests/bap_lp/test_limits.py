@@ -37,10 +37,10 @@ from bap_lp import (
     verify,
     verify_standalone,
 )
-from bap_lp.files.documents import parse_document
-from bap_lp.files.tables import signed_number
-from bap_lp.limits import DEFAULTS, limit, set_limits
-from bap_lp.rational import number, objects, public, text
+from bap_lp.support.documents import parse_document
+from bap_lp.support.limits import DEFAULTS, limit, set_limits
+from bap_lp.support.proof_tables import signed_number
+from bap_lp.support.rational import number, objects, public, text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COIN: dict[str, Any] = {
@@ -156,7 +156,7 @@ def test_limits_are_raised_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_limits_come_from_the_environment(tmp_path: Path) -> None:
-    code = "from bap_lp.limits import limit; print(limit('digits'), limit('keys'))"
+    code = "from bap_lp.support.limits import limit; print(limit('digits'), limit('keys'))"
     environment = {**os.environ, "BAP_LIMITS": "digits=7, keys=9"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["7", "9"]

@@ -20,7 +20,7 @@ from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.iterative_refinement import refine_in_floats
 from bap_lp.engines.linear.optimum import Infeasible, optimum
 from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.rational import EXACT, FLOAT
+from bap_lp.support.rational import EXACT, FLOAT
 
 entries = st.integers(-4, 4)
 scales = st.sampled_from([F(1), F(10) ** 9, F(1, 10**9)])

@@ -10,8 +10,8 @@ import pytest
 from flint import fmpq
 
 from bap_lp import verify_standalone
-from bap_lp.logarithms import LOG_BITS, log_above, log_below
-from bap_lp.rational import InputError
+from bap_lp.support.logarithms import LOG_BITS, log_above, log_below
+from bap_lp.support.rational import InputError
 
 UNIT = fmpq(1, 2**LOG_BITS)
 

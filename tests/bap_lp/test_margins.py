@@ -14,7 +14,7 @@ from bap_lp.program import margins, summed
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import on_simplex
 from bap_lp.program.summed import SummedCost
-from bap_lp.rational import EXACT, lifted, objects
+from bap_lp.support.rational import EXACT, lifted, objects
 
 
 @pytest.mark.parametrize("block", [17, 1 << 20])

@@ -18,7 +18,7 @@ from bap_cli.main import main
 from bap_lp import Agent, InputError, Mechanism, Problem, evaluate, solve
 from bap_lp.model.agents import shares_of
 from bap_lp.model.evaluated import certainties
-from bap_lp.rational import EXACT, public
+from bap_lp.support.rational import EXACT, public
 
 COIN = Problem.from_model(["1/2", "1/2"], [[1, 0], ["1/2", "1/2"]], [[0, 1], [1, 0]], [[0, 1], [10, 0]])
 OPTIMUM = Mechanism([[1, 0], ["3/10", "7/10"]], signals=["pooled", "clear"], states=["tails", "heads"])

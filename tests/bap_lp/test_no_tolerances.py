@@ -29,7 +29,7 @@ from bap_lp import (
     tiers,
     verify,
 )
-from bap_lp.rational import EXACT, float_above
+from bap_lp.support.rational import EXACT, float_above
 
 UNITS = {"beside 1e9": (1e9, 1.0), "beside 1e15": (1e15, 1.0), "beside 1e3": (1e3, 1e-6), "tiny": (0.0, 1e-9)}
 

@@ -34,8 +34,8 @@ from bap_lp import (
     sweep,
     verify,
 )
-from bap_lp.clock import OutOfTime
 from bap_lp.files.problems import problem_from_dict
+from bap_lp.support.clock import OutOfTime
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 LINE = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
@@ -528,8 +528,8 @@ def test_a_set_that_is_no_set_is_refused() -> None:
 
 @pytest.mark.parametrize("priors", SETS.values(), ids=list(SETS))
 def test_a_set_survives_its_file(priors: PriorSet, tmp_path: Path) -> None:
-    from bap_lp.files.documents import dumps
     from bap_lp.files.problems import problem_document
+    from bap_lp.support.documents import dumps
 
     document = problem_document(THREE) | {"priors": priors.document()}
     (tmp_path / "three.json").write_text(dumps(document))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from strategies import problems
 
 from bap_lp import Agent, InputError, Mechanism, Problem, minimum_of, solve
-from bap_lp.model.labels import joined, joints
-from bap_lp.rational import number, public
+from bap_lp.support.labels import joined, joints
+from bap_lp.support.rational import number, public
 
 HALF = ["1/2", "1/2"]
 FLIP = [[0, 1], [1, 0]]

@@ -35,7 +35,7 @@ from bap_lp import (
 from bap_lp.conditions import table
 from bap_lp.conditions.base import Condition, limit
 from bap_lp.program.lowering import Lowering, SentSignals
-from bap_lp.rational import EXACT
+from bap_lp.support.rational import EXACT
 
 COIN = Problem(["3/4", "1/4"], [["1/3", "2/3"], [1, 0]], [[0, 1], [10, 0]])
 

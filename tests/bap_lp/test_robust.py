@@ -25,8 +25,8 @@ from bap_lp import (
     solve,
     verify,
 )
-from bap_lp.rational import number, public
 from bap_lp.releases import RELEASES, full, null, randomised_response
+from bap_lp.support.rational import number, public
 
 F = Fraction
 ZERO_ONE = [[0, 1], [1, 0]]

@@ -23,7 +23,7 @@ from bap_lp import (
 )
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program import bound
-from bap_lp.rational import floats, lifted, number
+from bap_lp.support.rational import floats, lifted, number
 
 LARGE, TINY = F(10**9), F(1, 10**9)
 SEEDS = range(4)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from bap_lp import Conditions, InputError, Problem, evaluate, lambda_path, solve, verify
-from bap_lp.clock import OutOfTime, check, remaining, time_limited
 from bap_lp.engines.linear import memory
 from bap_lp.engines.linear.program import ProgramBuilder
-from bap_lp.rational import FLOAT
+from bap_lp.support.clock import OutOfTime, check, remaining, time_limited
+from bap_lp.support.rational import FLOAT
 
 
 def random_problem(states: int, decisions: int, seed: int = 0, exact: bool = False) -> Problem:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bap_lp import InputError
-from bap_lp.files.writing import write_bundle, write_files
+from bap_lp.support.writing import write_bundle, write_files
 
 PAIR = {"a": "after", "b": "after"}
 
@@ -103,7 +103,7 @@ def test_a_bundle_replaces_its_files_and_keeps_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swap: bool
 ) -> None:
     if not swap:
-        monkeypatch.setattr("bap_lp.files.writing._swapped", lambda a, b: False)
+        monkeypatch.setattr("bap_lp.support.writing._swapped", lambda a, b: False)
     folder = tmp_path / "d"
     write_bundle(folder, {"a": "before", "b": "before"})
     (folder / "notes.txt").write_text("mine")
@@ -208,7 +208,7 @@ def test_threads_that_write_one_place_keep_what_else_is_there(tmp_path: Path) ->
 WRITER = """
 import sys
 from pathlib import Path
-from bap_lp.files.writing import write_bundle
+from bap_lp.support.writing import write_bundle
 k = 0
 while True:
     k += 1

@@ -13,8 +13,8 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from bap_lp.model.risks import Risks
 from bap_lp.plots.labels import Labels
+from bap_lp.support.risks import Risks
 from gaussian import MaxEve, MeanEve, NoisyMean, OneBit, calibrate, corner, optimise, risks
 from gaussian.paper import PAPER_MODEL as MODEL
 from gaussian.paper import PAPER_TABLES

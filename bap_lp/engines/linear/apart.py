@@ -15,7 +15,7 @@ from typing import Any
 
 from flint import fmpq, fmpz
 
-from bap_lp.clock import check, remaining, watched
+from bap_lp.support.clock import check, remaining, watched
 
 _CHILD = (
     "import sys; sys.path[:] = sys.argv[1:]; import bap_lp; del sys.path[0]\n"
@@ -68,7 +68,7 @@ def answer() -> None:
     import numpy as np
 
     from bap_lp.engines.linear.core import Core, SingularCore
-    from bap_lp.rational import objects
+    from bap_lp.support.rational import objects
 
     rows, columns, values, size, right, transposed = pickle.load(sys.stdin.buffer)
     try:

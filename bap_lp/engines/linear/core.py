@@ -18,7 +18,7 @@ from flint import fmpq, fmpq_mat, nmod_mat
 from bap_lp.engines.linear.apart import solved_apart
 from bap_lp.engines.linear.extended import IntegerFactor, Unsolved
 from bap_lp.engines.linear.memory import require_precision, require_square
-from bap_lp.rational import EXACT, Array, common_denominator, objects
+from bap_lp.support.rational import EXACT, Array, common_denominator, objects
 
 # unknowns from which refinement is tried: at 550 it takes 0.02 s where fractions are short, elimination 0.19 s, and 0.5
 # against 0.3 s where they are long; at 300 it takes 0.17 against 0.04 s

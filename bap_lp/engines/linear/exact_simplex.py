@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.clock import check
 from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.iterative_refinement import refine
 from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.support.clock import check
+from bap_lp.support.rational import EXACT, Array, floats
 
 FEW_ROWS = 30  # rows below which pivots are cheaper than a refinement
 _PATIENCE = 20  # degenerate pivots in a row before Bland's rule

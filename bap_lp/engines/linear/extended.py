@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bap_lp.clock import check
 from bap_lp.engines.linear.program import LinearProgram, basis_places
-from bap_lp.rational import Array, floats
+from bap_lp.support.clock import check
+from bap_lp.support.rational import Array, floats
 
 _STEP = 24  # bits gained in a step; the factors have 53, less those lost to the condition of the basis
 _SMALL = 2**24  # entries up to which products with 24 bits can be summed in 64-bit integers

@@ -12,7 +12,7 @@ from flint import fmpq
 
 from bap_lp.engines.linear.core import Core, SingularCore
 from bap_lp.engines.linear.program import LinearProgram, basis_places, ranges
-from bap_lp.rational import EXACT, Array, common_denominator
+from bap_lp.support.rational import EXACT, Array, common_denominator
 
 Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values
 

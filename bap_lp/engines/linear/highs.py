@@ -14,9 +14,9 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.clock import OutOfTime, check, remaining, watched
 from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.rational import Array
+from bap_lp.support.clock import OutOfTime, check, remaining, watched
+from bap_lp.support.rational import Array
 
 
 @dataclass(frozen=True)

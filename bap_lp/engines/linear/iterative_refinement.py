@@ -24,11 +24,11 @@ from typing import TypeVar
 import highspy
 import numpy as np
 
-from bap_lp.clock import check
 from bap_lp.engines.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.engines.linear.highs import basic_flags, loaded, run, set_basis
 from bap_lp.engines.linear.program import LinearProgram, basis_places
-from bap_lp.rational import Array
+from bap_lp.support.clock import check
+from bap_lp.support.rational import Array
 
 _MOST = 12
 _IN_FLOATS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 # bytes of one entry of a program while it is built and solved: row, column and value, their sorted copies, and the
 # solver's own; a rational is an object of its own. Peak of the process on chains of 200 to 400 states, per entry.

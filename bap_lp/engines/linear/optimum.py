@@ -28,8 +28,8 @@ from bap_lp.engines.linear.exact_simplex import Infeasible, LongWalk, Optimum, a
 from bap_lp.engines.linear.highs import SolverError, Start, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine
 from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.model.display import counted
-from bap_lp.rational import EXACT, Array, InputError, floats
+from bap_lp.support.display import counted
+from bap_lp.support.rational import EXACT, Array, InputError, floats
 
 _MANY_ROWS = 400  # rows from which refinement in extended precision is faster than exact repairs
 

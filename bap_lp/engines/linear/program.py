@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.engines.linear.memory import require
-from bap_lp.rational import Array, Field, field_of, floats, lifted
+from bap_lp.support.rational import Array, Field, field_of, floats, lifted
 
 
 @dataclass(frozen=True, eq=False)

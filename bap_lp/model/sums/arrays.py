@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.display import Displayed, kind
 from bap_lp.model.sums.merging import class_sums, first_members, merge_index, repeated
 from bap_lp.model.sums.signal_sums import least_sums, signal_losses
-from bap_lp.rational import (
+from bap_lp.support.display import Displayed, kind
+from bap_lp.support.rational import (
     EXACT,
     FEW,
     FLOAT,

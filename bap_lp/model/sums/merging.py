@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array, field_of, floats
+from bap_lp.support.rational import Array, field_of, floats
 
 _BLOCK = 16384  # rows hashed or compared at a time
 _PROBE = 4096

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq_mat, fmpz
 
-from bap_lp.rational import EXACT, FEW, UNIT, Array, common_denominator, floats, is_exact, objects, tree_sum
+from bap_lp.support.rational import EXACT, FEW, UNIT, Array, common_denominator, floats, is_exact, objects, tree_sum
 
 _DENOMINATOR = attrgetter("q")
 _LONG = 200  # bits

@@ -55,10 +55,10 @@ from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism, without_unused
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Risks
 from bap_lp.questions.convex.tangents import Tangents, tangents
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import Array, InputError, floats, sized_number
+from bap_lp.support.rational import Array, InputError, floats, sized_number
+from bap_lp.support.risks import Risks
 
 _DUST = 1e-7  # channel entries below this are the interior-point solver's distance from zero
 _RARE = (1e-6, 1e-5, 1e-4)  # signals less probable than one of these carry few digits of a posterior

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bap_lp.arguments import real_numbers
-from bap_lp.model.risks import Risks
-from bap_lp.rational import Array, InputError
+from bap_lp.support.arguments import real_numbers
+from bap_lp.support.rational import Array, InputError
+from bap_lp.support.risks import Risks
 
 ZERO = 1e-12  # eigenvalues this small, relatively, are rounding: such a direction may be released or kept at no cost
 

@@ -36,7 +36,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.risks import Risks
 from bap_lp.proof.certificate import Verdict
 from bap_lp.questions.convex.linear_releases import (
     ZERO,
@@ -47,7 +46,8 @@ from bap_lp.questions.convex.linear_releases import (
     linear_risks,
     posterior_covariance,
 )
-from bap_lp.rational import TOLERANCE, Array, InputError, sized_number
+from bap_lp.support.rational import TOLERANCE, Array, InputError, sized_number
+from bap_lp.support.risks import Risks
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 
 @dataclass(frozen=True, eq=False)

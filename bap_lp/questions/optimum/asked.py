@@ -16,7 +16,7 @@ from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import STOPPED, Pair, best_of, feasible, pair_of, priced
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.rational import EXACT, Array, InputError, floats, is_exact, objects, taken
+from bap_lp.support.rational import EXACT, Array, InputError, floats, is_exact, objects, taken
 
 _LEXICOGRAPHIC = 50  # bits of a map up to which maps are chosen in lexicographic order; beyond, by fixed weights
 _SMALL_GAP = 1e-10  # of the spread of the problem: a gap that is not worth an exact solution

@@ -26,17 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime, SolveProgress
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.obedience import Margin, Obedience
 from bap_lp.conditions.table import TABLE
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.optimum import LongWalk, optimum
 from bap_lp.engines.solve import Infeasible
-from bap_lp.model.display import Displayed, both, equals
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.signal_sums import signal_losses
 from bap_lp.program.bound import Program
@@ -50,8 +47,11 @@ from bap_lp.questions.optimum.conflicts import refusal, searched_refusal, within
 from bap_lp.questions.optimum.search import NothingFound, searched
 from bap_lp.questions.optimum.solution import Solution, mechanism_on, obedient, own_risks
 from bap_lp.questions.optimum.solving import free_optimum, solve
-from bap_lp.rational import EXACT, Array, stated, tree_sum
-from bap_lp.rational import stated as as_stated
+from bap_lp.support.clock import OutOfTime, SolveProgress
+from bap_lp.support.display import Displayed, both, equals
+from bap_lp.support.rational import EXACT, Array, stated, tree_sum
+from bap_lp.support.rational import stated as as_stated
+from bap_lp.support.risks import Number, Risks
 
 
 def solve_conditioned(

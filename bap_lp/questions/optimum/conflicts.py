@@ -21,7 +21,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from bap_lp.clock import OutOfTime
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.reading import plain
 from bap_lp.engines.form import LinearForm
@@ -37,7 +36,8 @@ from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.search import NothingFound, searched
-from bap_lp.rational import EXACT, InputError, public, show, stated
+from bap_lp.support.clock import OutOfTime
+from bap_lp.support.rational import EXACT, InputError, public, show, stated
 
 One = TypeVar("One")
 _NOTHING = Dual({}, {})

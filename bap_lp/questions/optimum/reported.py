@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import OutOfTime
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.max_information import information_reporters
 from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
@@ -29,8 +28,9 @@ from bap_lp.proof.certificate import NEAR, Certificate, reported
 from bap_lp.proof.statement import Statement, rounds
 from bap_lp.questions.optimum.asked import numbers_of
 from bap_lp.questions.optimum.solution import Solution, mechanism_on
-from bap_lp.rational import EXACT, Array, InputError, floats, lifted
-from bap_lp.rational import stated as as_stated
+from bap_lp.support.clock import OutOfTime
+from bap_lp.support.rational import EXACT, Array, InputError, floats, lifted
+from bap_lp.support.rational import stated as as_stated
 
 _FLOORS = (0.0, 1e-10, 1e-7)  # probabilities up to which a solution of Clarabel may be tidied
 _SHARES = (2.0**-26, 2.0**-20, 2.0**-14)  # of the even channel, where Clarabel breaks a condition by more than rounding

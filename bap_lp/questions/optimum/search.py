@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import SolveProgress, check, remaining
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError, loaded_program, run
 from bap_lp.engines.solve import Infeasible, optimise, unfeasible
@@ -28,7 +27,8 @@ from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.cases import Case
 from bap_lp.questions.optimum.asked import AskedProblem
-from bap_lp.rational import EXACT, Array, lifted
+from bap_lp.support.clock import SolveProgress, check, remaining
+from bap_lp.support.rational import EXACT, Array, lifted
 
 _NODES = 1000  # programs of a search at most; of 20 states and 3 decisions about a minute
 _ENTRIES = 100_000  # probabilities in all of them: larger programs take longer, so fewer are solved

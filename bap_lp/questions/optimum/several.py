@@ -15,16 +15,16 @@ from bap_lp.conditions.given import Conditions, conditions_of_each, demands_of_e
 from bap_lp.engines.solve import Infeasible, optimise, unfeasible
 from bap_lp.engines.ties import Tie
 from bap_lp.engines.ties import weights as fixed_weights
-from bap_lp.model.display import Displayed, equals
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import Pair, priced
 from bap_lp.program.several import Audience, scenario_program, tier_program
 from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.proof.checking import verify
 from bap_lp.questions.optimum.conflicts import any_channel, least_conflict
-from bap_lp.rational import EXACT, Array, InputError, is_exact, public
+from bap_lp.support.display import Displayed, equals
+from bap_lp.support.rational import EXACT, Array, InputError, is_exact, public
+from bap_lp.support.risks import Number, Risks
 
 _SMALL_GAP = 1e-10  # of what the releases can change: a gap that is not worth an exact solution
 

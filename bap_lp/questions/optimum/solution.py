@@ -11,7 +11,17 @@ import numpy as np
 
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.calibration import extremes
-from bap_lp.model.display import (
+from bap_lp.model.evaluated import certainty_in_words
+from bap_lp.model.evaluation import evaluate
+from bap_lp.model.evaluation import risks as risks_of
+from bap_lp.model.mechanism import Mechanism, without_unused
+from bap_lp.model.problem import Problem
+from bap_lp.model.sums.arrays import Arrays
+from bap_lp.model.sums.signal_sums import near_least, signal_losses
+from bap_lp.program.finish import on_grid, on_simplex
+from bap_lp.program.prior_set import PriorSet
+from bap_lp.proof.certificate import Certificate
+from bap_lp.support.display import (
     LISTED,
     Displayed,
     both,
@@ -23,18 +33,8 @@ from bap_lp.model.display import (
     quoted_label,
     risks_line,
 )
-from bap_lp.model.evaluated import certainty_in_words
-from bap_lp.model.evaluation import evaluate
-from bap_lp.model.evaluation import risks as risks_of
-from bap_lp.model.mechanism import Mechanism, without_unused
-from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
-from bap_lp.model.sums.arrays import Arrays
-from bap_lp.model.sums.signal_sums import near_least, signal_losses
-from bap_lp.program.finish import on_grid, on_simplex
-from bap_lp.program.prior_set import PriorSet
-from bap_lp.proof.certificate import Certificate
-from bap_lp.rational import Array, by_rows, field_of, floats, in_floats, is_exact, public
+from bap_lp.support.rational import Array, by_rows, field_of, floats, in_floats, is_exact, public
+from bap_lp.support.risks import Number, Risks
 
 if TYPE_CHECKING:
     from bap_lp.questions.optimum.conditioned import ConditionCost

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from bap_lp.clock import SolveProgress, time_limited
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import optimise
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of
-from bap_lp.model.labels import joints
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import compact
@@ -32,7 +29,10 @@ from bap_lp.program.finish import Pair, on_simplex
 from bap_lp.program.prior_set import PriorSet
 from bap_lp.proof.certificate import Certificate, closed, ends_of, nearest, reported, settled
 from bap_lp.questions.optimum.solution import Solution, channel_of, own_risks, published
-from bap_lp.rational import EXACT, TOLERANCE, Array, InputError, is_exact, public
+from bap_lp.support.clock import SolveProgress, time_limited
+from bap_lp.support.labels import joints
+from bap_lp.support.rational import EXACT, TOLERANCE, Array, InputError, is_exact, public
+from bap_lp.support.risks import Risks
 
 if TYPE_CHECKING:
     from bap_lp.engines.state_blocks import BlockSolution

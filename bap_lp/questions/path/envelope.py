@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from bap_lp.model.risks import Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual
-from bap_lp.rational import UNIT, Array
+from bap_lp.support.rational import UNIT, Array
+from bap_lp.support.risks import Risks
 
 _SAME = 1e-11  # float lines closer than this, relative to the size of the losses, are one line
 

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_lp.model.calibration import extremes, lam_of
-from bap_lp.model.display import Displayed
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.proof.certificate import Certificate
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.questions.path.piece import Piece
 from bap_lp.questions.path.pieces import Path, all_mechanisms, lambda_path
-from bap_lp.rational import TOLERANCE, InputError, is_exact, number, public, show, stated
+from bap_lp.support.display import Displayed
+from bap_lp.support.rational import TOLERANCE, InputError, is_exact, number, public, show, stated
+from bap_lp.support.risks import Number, Risks
 
 _POWERS = range(-3, 4)  # of two, times the calibrated lambda
 _SAME = 1e-12  # a float floor or cap this close to a vertex, relative to the largest risk, is meant to be the vertex

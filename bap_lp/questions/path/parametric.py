@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
@@ -31,7 +30,8 @@ from bap_lp.engines.start import release_basis
 from bap_lp.program.bound import Dual
 from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.path.envelope import Stretch, SupportLine
-from bap_lp.rational import EXACT, Array, floats
+from bap_lp.support.clock import check
+from bap_lp.support.rational import EXACT, Array, floats
 
 _PATIENCE = 20  # pivots at one lam with step zero before Bland's rule
 

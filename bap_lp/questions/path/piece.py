@@ -18,10 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from bap_lp.model.display import Displayed
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, NoProof
 from bap_lp.program.finish import Pair
@@ -32,7 +30,9 @@ from bap_lp.questions.optimum.asked import AskedProblem
 from bap_lp.questions.optimum.conditioned import conclude, mechanism_of
 from bap_lp.questions.optimum.solution import channel_of, published
 from bap_lp.questions.optimum.solving import solve
-from bap_lp.rational import EXACT, Array, InputError, ReadOnly, field_of, is_exact, number, public, stated
+from bap_lp.support.display import Displayed
+from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, field_of, is_exact, number, public, stated
+from bap_lp.support.risks import Number, Risks
 
 
 @dataclass(frozen=True, eq=False, repr=False)

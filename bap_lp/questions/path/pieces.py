@@ -19,11 +19,9 @@ import numpy as np
 from bap_lp.conditions.given import Conditions
 from bap_lp.engines.solve import Infeasible
 from bap_lp.model.calibration import lam_of
-from bap_lp.model.display import Displayed, counted, fraction, kind, risks_line
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import reports
-from bap_lp.model.risks import Number, Risks
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.model.sums.merging import first_members
 from bap_lp.program.bound import Dual
@@ -38,7 +36,9 @@ from bap_lp.questions.optimum.solving import free_optimum, free_solution
 from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import Walk
 from bap_lp.questions.path.piece import LoweredPiece, Piece
-from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, InputError, floats, public
+from bap_lp.support.display import Displayed, counted, fraction, kind, risks_line
+from bap_lp.support.rational import EXACT, TOLERANCE, UNIT, Array, InputError, floats, public
+from bap_lp.support.risks import Number, Risks
 
 _FINISHED = 400  # probabilities of a program whose path in floats is that of the fractions they are, rounded
 _PARAMETRIC = 20_000  # losses of a float problem up to which the exact path of the fractions they are is faster

@@ -16,9 +16,9 @@ from typing import Any
 
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
-from bap_lp.model.risks import Risks
 from bap_lp.questions.path.pieces import Path, PathProgress, all_mechanisms, lambda_path
-from bap_lp.rational import public
+from bap_lp.support.rational import public
+from bap_lp.support.risks import Risks
 
 _MOST_DECISIONS = 64  # several Eves who change places with Bob act on the product of their decision spaces
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.rational import Array, InputError
+from bap_lp.support.rational import Array, InputError
 from bap_sdc.records.audit.audit import REHEARSAL
 from bap_sdc.records.data.tables import pandas_module
 from bap_sdc.records.release.channels import sample

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check
-from bap_lp.rational import Array, InputError
+from bap_lp.support.clock import check
+from bap_lp.support.rational import Array, InputError
 
 
 def _logistic() -> Any:

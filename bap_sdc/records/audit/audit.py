@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check
 from bap_lp.engines.blas import one_blas_thread
-from bap_lp.model.display import Displayed, counted
-from bap_lp.rational import Array, floats
+from bap_lp.support.clock import check
+from bap_lp.support.display import Displayed, counted
+from bap_lp.support.rational import Array, floats
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.audit.attackers import ATTACKERS, trained
 from bap_sdc.records.audit.disclosure import Disclosure, Utility, disclosure, utility

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import counted, person
-from bap_lp.rational import Array
+from bap_lp.support.display import counted, person
+from bap_lp.support.rational import Array
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.release.channels import RecordChannel

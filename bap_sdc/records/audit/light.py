@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bap_lp.model.display import percent, person
+from bap_lp.support.display import percent, person
 
 RED, AMBER, GREEN = "red", "amber", "green"
 _CLEAR = 2.0  # standard errors

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.rational import Array, InputError
+from bap_lp.support.rational import Array, InputError
 from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.prior import Sample
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.display import counted, percent, person
-from bap_lp.rational import Array, floats
+from bap_lp.support.display import counted, percent, person
+from bap_lp.support.rational import Array, floats
 from bap_sdc.records.audit.attackers import ATTACKERS
 from bap_sdc.records.audit.audit import (
     REHEARSAL,

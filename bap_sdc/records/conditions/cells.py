@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from bap_lp import Conditions
-from bap_lp.clock import check
 from bap_lp.engines.solve import Infeasible, optimise
 from bap_lp.program.bound import Rows
 from bap_lp.program.lowering import LoweredProblem
-from bap_lp.rational import EXACT, InputError
+from bap_lp.support.clock import check
+from bap_lp.support.rational import EXACT, InputError
 from bap_sdc.records.conditions.parts import Prices, StudyPart
 from bap_sdc.records.conditions.proof import StudyProof
 from bap_sdc.records.conditions.solving import Excluded, PartRelease, StudyTask

@@ -26,7 +26,7 @@ import numpy as np
 
 from bap_lp import Agent, Conditions, Problem
 from bap_lp.model.informed import knowing
-from bap_lp.rational import EXACT, Array, InputError, public
+from bap_lp.support.rational import EXACT, Array, InputError, public
 from bap_sdc.records.conditions.stated import COUPLING, words_of
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.optimum.parts import joined

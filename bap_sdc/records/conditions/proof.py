@@ -30,14 +30,14 @@ import numpy as np
 from bap_lp import verify
 from bap_lp.conditions.base import LOOSE
 from bap_lp.files.certificates import certificate_document
-from bap_lp.files.tables import proof_table
-from bap_lp.model.risks import Number
 from bap_lp.program.bound import NoProof
 from bap_lp.program.lowering import SentSignals
 from bap_lp.proof.binding import other_demands
 from bap_lp.proof.certificate import Certificate, Verdict, reported
 from bap_lp.proof.statement import release_statement, statement_of
-from bap_lp.rational import EXACT, Array, ReadOnly, is_exact, lifted, objects, public, shown, stated, text
+from bap_lp.support.proof_tables import proof_table
+from bap_lp.support.rational import EXACT, Array, ReadOnly, is_exact, lifted, objects, public, shown, stated, text
+from bap_lp.support.risks import Number
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.proof import spread_of, whole_bound

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp import Conditions, ConflictError, Problem, solve
-from bap_lp.clock import check
 from bap_lp.conditions.base import LOOSE
 from bap_lp.engines.solve import Infeasible
 from bap_lp.engines.solve import optimise as optimal_pair
-from bap_lp.model.display import counted
 from bap_lp.program.bound import Dual, Program, Rows
 from bap_lp.program.finish import STOPPED
 from bap_lp.proof.certificate import Certificate, reported
 from bap_lp.proof.statement import statement_of
-from bap_lp.rational import EXACT, Array, InputError, is_exact, public, taken
+from bap_lp.support.clock import check
+from bap_lp.support.display import counted
+from bap_lp.support.rational import EXACT, Array, InputError, is_exact, public, taken
 from bap_sdc.records.conditions.parts import Coupling, Prices, StudyPart, coupling, priced_program, study_parts
 from bap_sdc.records.conditions.proof import ComponentsProof, PartsProof, StudyProof, sorted_rows
 from bap_sdc.records.conditions.stated import StudyConditions

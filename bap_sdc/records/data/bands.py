@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 DIGITS = 1000  # longer ones are text: Python reads integers of 4300 digits and refuses longer ones
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?\s*", re.ASCII)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.rational import Array, InputError, floats, objects
+from bap_lp.support.rational import Array, InputError, floats, objects
 from bap_sdc.records.data.prior import MOST_TYPES, Sample, keys
 from bap_sdc.records.optimum.risks import summed
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array, InputError
+from bap_lp.support.rational import Array, InputError
 from bap_sdc.records.data import remarks
 from bap_sdc.records.data.bands import is_number, plain, rough, text_of, width_of
 from bap_sdc.records.data.levels import COMMA, MOST_LEVELS, Reading, distinct, key_of

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.rational import Array, InputError, number, public, show
+from bap_lp.support.rational import Array, InputError, number, public, show
 from bap_sdc.records.data.bands import (
     DIGITS,
     HUGE,

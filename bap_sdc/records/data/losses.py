@@ -21,7 +21,7 @@ import numpy as np
 from flint import fmpq, fmpz
 
 from bap_lp.model.reports import SCORES, report_losses
-from bap_lp.rational import Array, InputError, array, objects
+from bap_lp.support.rational import Array, InputError, array, objects
 from bap_sdc.records.data.levels import Column
 
 NAMES = ("0-1", "absolute", "squared")

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpq
 
-from bap_lp.rational import Array, InputError, floats, number, objects, public
+from bap_lp.support.rational import Array, InputError, floats, number, objects, public
 from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.prior import MOST_TYPES, Prior, Sample, fit, keys, times_seen
 from bap_sdc.records.optimum.risks import summed

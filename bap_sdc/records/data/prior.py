@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.display import percent
-from bap_lp.rational import Array, InputError, ReadOnly, floats, number, objects, public
+from bap_lp.support.display import percent
+from bap_lp.support.rational import Array, InputError, ReadOnly, floats, number, objects, public
 
 FOLDS = 5
 CANDIDATES = tuple(Fraction(2) ** k for k in range(-4, 15))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 from bap_sdc.records.agents import Eve
 from bap_sdc.records.data.findings import DROP, FEW, Findings, Found, look_at, quoted
 from bap_sdc.records.study import Study

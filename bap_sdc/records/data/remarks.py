@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[^\W\d_A-Z]+|[A-Z][^\W\d_A-Z]*|\d+")
 _IDENTIFIER = re.compile(

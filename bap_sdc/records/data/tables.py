@@ -18,9 +18,9 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-from bap_lp.files.documents import read_bytes, source_name
-from bap_lp.files.sizes import require_cells, require_lines
-from bap_lp.rational import InputError, show
+from bap_lp.support.documents import read_bytes, source_name
+from bap_lp.support.rational import InputError, show
+from bap_lp.support.sizes import require_cells, require_lines
 from bap_sdc.records.data.bands import text_of
 from bap_sdc.records.data.typed_tables import READERS, read_parquet, read_with_pandas
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from bap_lp.files.documents import read_bytes
-from bap_lp.files.sizes import require_archive, require_cells, require_room
-from bap_lp.limits import limit
-from bap_lp.rational import InputError
+from bap_lp.support.documents import read_bytes
+from bap_lp.support.limits import limit
+from bap_lp.support.rational import InputError
+from bap_lp.support.sizes import require_archive, require_cells, require_room
 
 _CELL = 8  # bytes of a cell: a number, or where its text is
 _OBJECTS = {"DATE": 40, "TIME": 48, "DECIMAL": 112}  # of cells that pandas holds as objects of Python

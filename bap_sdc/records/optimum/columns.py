@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import Array, common_denominator, floats
+from bap_lp.support.rational import Array, common_denominator, floats
 from bap_sdc.records.optimum.program import RecordProgram
 
 _TIE = 1e-11  # of the largest cost, in floats

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.clock import check
-from bap_lp.rational import Array, floats, is_exact, lifted
+from bap_lp.support.clock import check
+from bap_lp.support.rational import Array, floats, is_exact, lifted
 from bap_sdc.records.optimum.optimise import expanded, laid_out, merged_records, plan, rows_on_grid
 from bap_sdc.records.optimum.parts import parts_of
 from bap_sdc.records.optimum.program import RecordProgram

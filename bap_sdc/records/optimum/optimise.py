@@ -18,7 +18,7 @@ import numpy as np
 
 from bap_lp.engines.ties import weight_at
 from bap_lp.program.finish import on_grid
-from bap_lp.rational import (
+from bap_lp.support.rational import (
     EXACT,
     TOLERANCE,
     Array,

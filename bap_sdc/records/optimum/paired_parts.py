@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.engines.ties import weight_at
-from bap_lp.rational import EXACT, Array, is_exact, objects
+from bap_lp.support.rational import EXACT, Array, is_exact, objects
 from bap_sdc.records.optimum.columns import ColumnLosses, ColumnTables, KeptLosses
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.transport import Pairing, solve_pairs

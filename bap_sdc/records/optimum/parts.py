@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bap_lp.rational import Array
+from bap_lp.support.rational import Array
 from bap_sdc.records.optimum.columns import ColumnTables
 from bap_sdc.records.optimum.program import RecordProgram
 

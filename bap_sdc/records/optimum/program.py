@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.labels import probability, weight_of
-from bap_lp.rational import Array, InputError, ReadOnly, array, floats, is_exact, lifted
+from bap_lp.support.labels import probability, weight_of
+from bap_lp.support.rational import Array, InputError, ReadOnly, array, floats, is_exact, lifted
 
 _MOST = 10_000_000  # decisions
 

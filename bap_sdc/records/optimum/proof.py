@@ -17,7 +17,7 @@ import numpy as np
 from bap_lp.program.bound import Dual, NoProof, Observer
 from bap_lp.program.summed import SummedCost, SummedProgram
 from bap_lp.proof.certificate import NEAR, Verdict, nearest, reported
-from bap_lp.rational import Array, field_of, shown, stated, tree_sum
+from bap_lp.support.rational import Array, field_of, shown, stated, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, joint_table

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import UNIT, Array, InputError, field_of, floats, is_exact, number, public, tree_sum
+from bap_lp.support.rational import UNIT, Array, InputError, field_of, floats, is_exact, number, public, tree_sum
 from bap_sdc.records.optimum.program import RecordProgram, TableEve
 
 

@@ -27,7 +27,7 @@ import highspy
 import numpy as np
 
 from bap_lp.engines.linear.highs import PRIMAL, SolverError, basic_flags, loaded, run, set_basis
-from bap_lp.rational import Array, floats, is_exact
+from bap_lp.support.rational import Array, floats, is_exact
 from bap_sdc.records.pricing.master import smallest
 
 _ALL = 30_000  # pairs up to which all of them go to the simplex method at once

@@ -28,7 +28,7 @@ from flint import fmpq
 from bap_lp.engines.linear.highs import SolverError, Start, solve_interior, solve_lp
 from bap_lp.engines.linear.optimum import optimum, scaled
 from bap_lp.engines.ties import weight_at
-from bap_lp.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
+from bap_lp.support.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
 from bap_sdc.records.pricing.master import PricedMaster, PricedProgram, first_columns, smallest
 
 _ENTER = 3.0  # columns that enter in a round, per state

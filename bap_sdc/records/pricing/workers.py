@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from math import isinf
 from typing import Any, Literal, Protocol
 
-from bap_lp.clock import remaining, time_limited
-from bap_lp.rational import InputError
+from bap_lp.support.clock import remaining, time_limited
+from bap_lp.support.rational import InputError
 
 Workers = int | Literal["all"] | None
 _PAYS = 2e7  # steps besides the largest task, about 1e-7 s each on tables of records: processes start in less

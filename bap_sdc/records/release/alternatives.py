@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import fmpq
 
-from bap_lp.model.display import Displayed, counted
-from bap_lp.model.risks import Number
-from bap_lp.rational import EXACT, Array, is_exact, objects, public, text
+from bap_lp.support.display import Displayed, counted
+from bap_lp.support.rational import EXACT, Array, is_exact, objects, public, text
+from bap_lp.support.risks import Number
 from bap_sdc.records.audit.audit import Audit, audit_channel, believed, counted_types
 from bap_sdc.records.data.levels import Column
 from bap_sdc.records.data.prior import keys

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.model.risks import Number
-from bap_lp.rational import InputError, floats, is_exact, public
+from bap_lp.support.rational import InputError, floats, is_exact, public
+from bap_lp.support.risks import Number
 from bap_sdc.records.data.tables import pandas_module
 from bap_sdc.records.optimum.risks import summed
 

@@ -17,8 +17,8 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.model.reports import least_risk
-from bap_lp.model.risks import Number, Risks
-from bap_lp.rational import EXACT, Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_lp.support.rational import EXACT, Array, common_denominator, floats, is_exact, objects, public, tree_sum
+from bap_lp.support.risks import Number, Risks
 from bap_sdc.records.agents import Spy
 from bap_sdc.records.data.models import CHANCES
 from bap_sdc.records.optimum.program import TableEve

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bap_lp.rational import EXACT, Array, ReadOnly, floats
+from bap_lp.support.rational import EXACT, Array, ReadOnly, floats
 from bap_sdc.records.data.prior import keys, rows_of
 
 Rule = Callable[[Array], Sequence[tuple[Array, Array]]]  # new types -> decisions and probabilities of each

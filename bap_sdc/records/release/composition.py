@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.model.composition import orders
-from bap_lp.rational import floats, is_exact, objects, public
+from bap_lp.support.rational import floats, is_exact, objects, public
 from bap_sdc.records.optimum.risks import eve_risk, weighted_risk
 from bap_sdc.records.solution import StudySolution
 

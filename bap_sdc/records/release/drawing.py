@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.files.ledger import Draw, open_ledger
-from bap_lp.model.display import Displayed, counted
-from bap_lp.rational import EXACT, Array, InputError, common_denominator
+from bap_lp.support.display import Displayed, counted
+from bap_lp.support.rational import EXACT, Array, InputError, common_denominator
 from bap_sdc.records.audit.light import RED
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import as_pandas, table_bytes

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.model.display import Displayed, counted, percent
-from bap_lp.rational import Array, InputError
+from bap_lp.support.display import Displayed, counted, percent
+from bap_lp.support.rational import Array, InputError
 from bap_sdc.records.data.levels import distinct
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import as_pandas, pandas_module

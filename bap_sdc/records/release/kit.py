@@ -35,9 +35,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bap_lp.files.bundles import MANIFEST, Mismatch, digest_of, manifested, with_manifest
-from bap_lp.files.documents import document_of, dumps, read_document, source_name
-from bap_lp.model.display import clean, counted, percent
-from bap_lp.rational import Array, InputError
+from bap_lp.support.display import clean, counted, percent
+from bap_lp.support.documents import document_of, dumps, read_document, source_name
+from bap_lp.support.rational import Array, InputError
 from bap_sdc.records.data.prior import keys
 from bap_sdc.records.data.tables import harmless, is_parquet, quoted_columns, quoting_for, read_table
 from bap_sdc.records.release.pram import pram_text

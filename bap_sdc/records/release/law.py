@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.rational import Array, InputError, floats
+from bap_lp.support.rational import Array, InputError, floats
 from bap_sdc.records.data.prior import keys, rows_of
 from bap_sdc.records.data.tables import as_pandas, pandas_module
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bap_lp.files.documents import read_bytes, source_name
-from bap_lp.files.sizes import require_lines
-from bap_lp.model.display import Displayed
-from bap_lp.model.risks import Number
-from bap_lp.rational import EXACT, Array, InputError, number, text
+from bap_lp.support.display import Displayed
+from bap_lp.support.documents import read_bytes, source_name
+from bap_lp.support.rational import EXACT, Array, InputError, number, text
+from bap_lp.support.risks import Number
+from bap_lp.support.sizes import require_lines
 from bap_sdc.records.data.tables import harmless, meant, quoting_for
 from bap_sdc.records.release.channel_risks import ChannelRisks, channel_risks
 from bap_sdc.records.release.channels import ColumnChannel, identity

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from bap_lp.model.display import Displayed, counted
-from bap_lp.rational import Array, InputError, floats
+from bap_lp.support.display import Displayed, counted
+from bap_lp.support.rational import Array, InputError, floats
 from bap_sdc.records.data.conditional import Conditional
 from bap_sdc.records.data.levels import distinct, key_of
 from bap_sdc.records.data.prior import Sample, keys, rows_of

@@ -11,8 +11,8 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError, evaluate, solve
-from bap_lp.rational import public
 from bap_lp.releases import null
+from bap_lp.support.rational import public
 from bap_sdc import counts
 from bap_sdc.count_tables.channels import Evaluator
 from bap_sdc.count_tables.comparisons import compare_tables

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bap_lp import Conditions, InputError, Mechanism, lambda_path
 from bap_lp.model.evaluation import risks
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc import TableProblem, counts
 from bap_sdc.count_tables import channels, sums
 from bap_sdc.count_tables.channels import Evaluator, part_law, recovered

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bap_lp import InputError
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc.count_tables.layout import atoms, read_layout
 from bap_sdc.count_tables.spaces import Population, enumerate_tables, space_of
 

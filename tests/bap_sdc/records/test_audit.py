@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bap_lp import InputError
-from bap_lp.rational import floats
+from bap_lp.support.rational import floats
 from bap_sdc import Eve, Study
 from bap_sdc.records.audit.attackers import ATTACKERS
 from bap_sdc.records.audit.audit import audit_channel, believed, counted_types

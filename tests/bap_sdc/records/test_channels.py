@@ -11,7 +11,7 @@ from flint import fmpq
 from record_programs import undivided
 
 from bap_lp import Mechanism, evaluate
-from bap_lp.rational import floats, is_exact, objects, public
+from bap_lp.support.rational import floats, is_exact, objects, public
 from bap_sdc import Eve, Study
 from bap_sdc.records.release.alternatives import alternatives, invariant
 from bap_sdc.records.release.channel_risks import channel_risks

@@ -21,7 +21,7 @@ from tampering import put, refit
 
 from bap_cli.main import main
 from bap_lp import Conditions, InputError, solve, verify_standalone
-from bap_lp.files.writing import write_bundle
+from bap_lp.support.writing import write_bundle
 from bap_sdc import Eve, Study
 from bap_sdc.records.bundle import bundle_texts, disagreement, load_solution
 from bap_sdc.records.conditions.parts import study_parts

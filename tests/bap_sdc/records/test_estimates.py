@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from bap_cli.main import main
 from bap_lp import InputError
-from bap_lp.rational import floats
+from bap_lp.support.rational import floats
 from bap_sdc import Eve, PublishedChannel, Study, estimates
 from bap_sdc.records.release.channels import sample
 from bap_sdc.records.release.estimates import solved_shares

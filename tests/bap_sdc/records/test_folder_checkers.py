@@ -18,7 +18,7 @@ from tampering import edit, put
 
 from bap_cli.main import main
 from bap_lp import verify_standalone
-from bap_lp.files.writing import write_bundle
+from bap_lp.support.writing import write_bundle
 from bap_sdc import Eve, Study
 from bap_sdc.records.audit.light import Light
 from bap_sdc.records.bundle import bundle_texts

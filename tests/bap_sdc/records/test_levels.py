@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bap_lp import InputError
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc.records.data.bands import banding
 from bap_sdc.records.data.levels import Reading, column_of
 from bap_sdc.records.data.losses import loss_table

@@ -12,7 +12,7 @@ import pytest
 
 from bap_cli.main import main
 from bap_lp import InputError, solve
-from bap_lp.rational import floats, public
+from bap_lp.support.rational import floats, public
 from bap_sdc import Eve, Study, load_study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data import models

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bap_lp import Agent, InputError, Problem, calibrate, solve
 from bap_lp.model.calibration import extremes
-from bap_lp.rational import EXACT, public
+from bap_lp.support.rational import EXACT, public
 from bap_sdc import RecordOptimum, RecordProgram, TableEve, optimise
 from bap_sdc.records.optimum import optimise as module
 from bap_sdc.records.optimum.kept import KeptDecisions

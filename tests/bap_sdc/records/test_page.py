@@ -16,7 +16,7 @@ from flint import fmpq
 
 from bap_cli.main import main
 from bap_lp.proof.certificate import Verdict
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc import Eve, Study, load_study, read_table
 from bap_sdc.records import bundle
 from bap_sdc.records.audit.disclosure import small_cells

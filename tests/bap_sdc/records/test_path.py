@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bap_cli.main import main
 from bap_lp import InputError, lambda_path
-from bap_lp.clock import OutOfTime
-from bap_lp.rational import public
+from bap_lp.support.clock import OutOfTime
+from bap_lp.support.rational import public
 from bap_sdc import Eve, Study
 from bap_sdc.records.optimum.risks import record_lam
 from bap_sdc.records.release.alternatives import alternatives

@@ -13,7 +13,7 @@ import pytest
 from bap_cli.main import main
 from bap_lp import InputError, evaluate
 from bap_lp.model.mechanism import Mechanism
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc import Eve, Study
 from bap_sdc.records.release.pram import foreign_release, pram_text, read_pram
 

@@ -17,7 +17,7 @@ from flint import fmpq
 from threadpoolctl import threadpool_limits
 
 from bap_lp import InputError
-from bap_lp.rational import objects
+from bap_lp.support.rational import objects
 from bap_sdc import Eve, Study, StudySolution
 
 PUBLISH = {

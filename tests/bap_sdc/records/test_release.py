@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from bap_lp import InputError
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc import Eve, Study, read_table
 from bap_sdc.records.data.proposals import proposal
 from bap_sdc.records.data.tables import table_bytes

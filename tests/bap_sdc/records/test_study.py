@@ -14,7 +14,7 @@ from record_programs import undivided
 
 from bap_cli.main import main
 from bap_lp import Conditions, InputError, solve, verify_standalone
-from bap_lp.rational import public
+from bap_lp.support.rational import public
 from bap_sdc import Eve, Study
 from bap_sdc.records.bundle import load_solution
 from bap_sdc.records.data.prior import held_out

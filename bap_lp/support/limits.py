@@ -55,7 +55,7 @@ def set_limits(settings: Iterable[str]) -> None:
     Raises:
         ValueError: a text is not of this form, or there is no bound of this name.
 
-    >>> from bap_lp.limits import limit, set_limits
+    >>> from bap_lp.support.limits import limit, set_limits
     >>> set_limits(["digits=30000"])
     >>> limit("digits")
     30000

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from contextvars import ContextVar, copy_context
 from typing import Any
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 SolveProgress = Callable[[int, float, float], None]  # called with iteration, bound, value
 _CENTURY = 3.2e9  # seconds: longer limits are none

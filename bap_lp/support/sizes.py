@@ -3,15 +3,15 @@
 A short file can ask for a table of any size: blank lines, one cell in the last corner of a sheet, or a value that is
 said once and repeated. So a table is refused by what it would become: its bytes once unpacked, its cells (rows times
 columns) and its columns. An archive may not hold much more than its own size, however little that is. The bounds are
-`bytes`, `cells` and `keys` of `bap_lp.limits`.
+`bytes`, `cells` and `keys` of `bap_lp.support.limits`.
 """
 
 from __future__ import annotations
 
 import zipfile
 
-from bap_lp.limits import limit, raising
-from bap_lp.rational import InputError
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import InputError
 
 _DENSE = 100  # bytes that one byte of an archive may become: 10 to 16 in sheets of equal cells, 1000 is possible
 _SMALL = 2**20  # bytes that any archive may hold

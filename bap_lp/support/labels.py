@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.limits import limit, raising
-from bap_lp.rational import EXACT, Array, InputError, array, is_exact, number
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import EXACT, Array, InputError, array, is_exact, number
 
 _MANY = 10_000
 _SUM_TOLERANCE = 1e-9  # a float prior may miss one by this much; it is then normalised

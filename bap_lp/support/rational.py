@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from bap_lp.limits import limit, raising
+from bap_lp.support.limits import limit, raising
 
 Array = np.ndarray
 

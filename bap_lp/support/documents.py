@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from flint import fmpz
 
-from bap_lp.limits import limit, raising
-from bap_lp.model.labels import gone, nearest
-from bap_lp.rational import InputError, show
+from bap_lp.support.labels import gone, nearest
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import InputError, show
 
 _KINDS: dict[str, tuple[Any, str]] = {
     "object": (dict, "a table"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 
 def real_numbers(name: str, value: Any) -> Any:

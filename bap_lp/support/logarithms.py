@@ -11,7 +11,7 @@ from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz
 
-from bap_lp.rational import InputError
+from bap_lp.support.rational import InputError
 
 LOG_BITS = 128
 _UNIT = fmpz(1) << LOG_BITS

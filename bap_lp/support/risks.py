@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bap_lp.rational import is_exact, public
+from bap_lp.support.rational import is_exact, public
 
 Number = Fraction | float
 

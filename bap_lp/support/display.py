@@ -14,7 +14,7 @@ from html import escape
 from math import isfinite
 from typing import Any
 
-from bap_lp.model.risks import Number, Risks
+from bap_lp.support.risks import Number, Risks
 
 LISTED = 6  # items of a list inside a sentence
 READABLE = 24  # characters of a fraction that somebody might still read

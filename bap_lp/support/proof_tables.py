@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq, fmpz
 
-from bap_lp.limits import limit, raising
-from bap_lp.rational import EXACT, Array, InputError, common_denominator, number, objects, text
+from bap_lp.support.limits import limit, raising
+from bap_lp.support.rational import EXACT, Array, InputError, common_denominator, number, objects, text
 
 _SHORT = 16  # entries of a table that is written whole
 _READABLE, _COMMON = 10**6, 300  # common denominators from, and bits of those up to which integers over it are shorter

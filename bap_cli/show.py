@@ -13,7 +13,7 @@ from rich.console import Console
 from bap_cli.terminal import console, paragraph, say, say_lines, show_rows, show_table
 from bap_lp.model.evaluated import certainty_in_words
 from bap_lp.model.reports import reports
-from bap_lp.support.display import both, clean, counted, decimal, equals, fraction, titled
+from bap_lp.support.display import both, clean, counted, decimal, equals, fraction
 from bap_lp.support.rational import InputError, public
 from bap_lp.support.risks import Number, Risks
 
@@ -145,11 +145,10 @@ def show_verdict(
 
 
 def heading(out: Console, problem: Problem) -> None:
-    first, *rest = problem.summary().splitlines()
+    """The title and who decides what; whether the numbers are exact."""
     if problem.title:
         say(out, clean(problem.title, 200))
-        first = first.removeprefix(titled(problem.title, ""))
-    say_lines(out, [first, *rest])
+    say_lines(out, [*problem.summary().splitlines()[1:], f"In {'exact' if problem.exact else 'float'} arithmetic:"])
 
 
 def require_bits(problem: Problem) -> None:

@@ -36,7 +36,7 @@ def test_floats_are_json_numbers_and_said_to_be_floats(run: Run) -> None:
     assert document["exact"] is False
     assert document["risks"]["alice"] == pytest.approx(0.075, abs=1e-12)
     assert 0 <= document["gap"] <= 1e-9
-    assert "\nfloat, (N, b, e)" in run("solve", "coin_toss", "--float")[1]
+    assert "In float arithmetic" in run("solve", "coin_toss", "--float")[1]
 
 
 def test_lambda_of_the_command_line_is_exact(run: Run) -> None:

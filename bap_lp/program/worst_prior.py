@@ -177,11 +177,11 @@ class Search:
                 self.tried(p, moved)
             return value / unit + rest[depth]
 
-        def push(way: tuple[Array, ...], light: Array, depth: int) -> None:
-            if (most := bound(way, light, depth)) > known() + self.slack or not depth:
+        def push(most: Any, way: tuple[Array, ...], light: Array, depth: int) -> None:
+            if most > known() + self.slack or not depth:
                 heapq.heappush(heap, (-most, next(number), depth, way, light))
 
-        push((c * unit,), floats(c), 0)
+        push(bound((c * unit,), floats(c), 0), (c * unit,), floats(c), 0)
         for k in range(nodes + 1):
             if not heap or -heap[0][0] <= known() + self.slack:
                 return known()
@@ -189,8 +189,10 @@ class Search:
                 break  # the oracle proves no more
             if timed:
                 check()
-            _, _, depth, way, light = heapq.heappop(heap)
-            push(way, light, depth + 1)
+            least, _, depth, way, light = heapq.heappop(heap)
+            same = rest[depth + 1] - rest[depth] - least if self.rough is None else bound(way, light, depth + 1)
+            push(same, way, light, depth + 1)
             for gain, own in whole[depth]:
-                push((*way, gain), light + own, depth + 1)
+                more = (*way, gain), light + own, depth + 1
+                push(bound(*more), *more)
         return -heap[0][0]

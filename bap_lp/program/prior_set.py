@@ -138,12 +138,12 @@ class PriorSet(ReadOnly, Displayed):
         [way] = ways
         make, wanted = getattr(cls, way), {"polytope": ("A", "b"), "wasserstein": ("radius", "metric")}.get(way)
         if way == "box":
-            return make(**given)  # type: ignore[no-any-return]
+            return make(**given)
         if wanted is None:
-            return make(given[way])  # type: ignore[no-any-return]
+            return make(given[way])
         if not isinstance(given[way], Mapping) or set(given[way]) != set(wanted):
             raise InputError(way, None, f"must be a table with {wanted[0]} and {wanted[1]}")
-        return make(**given[way])  # type: ignore[no-any-return]
+        return make(**given[way])
 
     def document(self) -> dict[str, Any]:
         """The [priors] table that says the same."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import NoProof
 from bap_lp.program.credal import Credal, Polytope, Transport

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _LOOSE = EXACT.number(2.0**-48)
 PRIOR_KEYS = ("total_variation", "lower", "upper", "vertices", "polytope", "wasserstein")
+_KEYS = "total_variation, lower and upper, vertices, polytope or wasserstein"
 _MOST_METRIC = 2_000  # states up to which the triangle inequality is checked, a table at a time
 
 
@@ -71,22 +72,22 @@ class PriorSet(ReadOnly, Displayed):
     @classmethod
     def box(cls, lower: Any = None, upper: Any = None) -> PriorSet:
         """Between two limits for every state: intervals of the shares."""
-        if lower is None and upper is None:
+        given = (("lower", lower), ("upper", upper))
+        own = {name: array(values, name, 1) for name, values in given if values is not None}
+        if not own:
             raise InputError("lower", None, "or upper must be given")
-        given = {"lower": lower, "upper": upper}
-        numbers = {name: array(values, name, 1) for name, values in given.items() if values is not None}
-        if len({len(own) for own in numbers.values()}) > 1:
-            raise InputError("upper", None, f"has {len(numbers['upper'])} entries, must have {len(numbers['lower'])}")
-        if lower is not None and upper is not None:
-            above = np.flatnonzero(EXACT.array(numbers["lower"]) > EXACT.array(numbers["upper"]))
-            if len(above):
-                x = int(above[0])
-                raise InputError(f"lower[{x}]", public(numbers["lower"][x]), f"must be at most upper[{x}]")
-        for name, own in numbers.items():
+        if len(own) > 1:
+            low, top = own.values()
+            if len(low) != len(top):
+                raise InputError("upper", None, f"has {len(top)} entries, must have {len(low)}")
+            for x in np.flatnonzero(EXACT.array(low) > EXACT.array(top)).tolist():
+                raise InputError(f"lower[{x}]", public(low[x]), f"must be at most upper[{x}]")
+        for name, values in own.items():
             sign, words = (1, "at most") if name == "lower" else (-1, "at least")
-            if sign * (_loosened(EXACT.array(own), -sign, is_exact(own)).sum() - 1) > 0:
-                raise InputError(f"sum of {name}", own.sum(), f"must be {words} 1, or the box holds no distribution")
-        return cls("box", numbers)
+            if sign * (_loosened(EXACT.array(values), -sign, is_exact(values)).sum() - 1) > 0:
+                rule = f"must be {words} 1, or the box holds no distribution"
+                raise InputError(f"sum of {name}", values.sum(), rule)
+        return cls("box", own)
 
     @classmethod
     def total_variation(cls, radius: Any) -> PriorSet:
@@ -130,22 +131,19 @@ class PriorSet(ReadOnly, Displayed):
         for key in given:
             if key not in PRIOR_KEYS:
                 near = nearest(str(key), PRIOR_KEYS)
-                raise InputError(str(key), None, f"is not known: {f'did you mean {near}?' if near else _keys()}")
-        ways = [name for name in PRIOR_KEYS if name in given and name != "upper"] or ["lower"]
-        if len(ways) > 1 or ("upper" in given and ways != ["lower"]) or not given:
-            raise InputError(" and ".join(map(str, given)) or "table", None, f"must be one set: {_keys()}")
-        if ways == ["total_variation"]:
-            return cls.total_variation(given["total_variation"])
-        if ways == ["vertices"]:
-            return cls.vertices(given["vertices"])
-        if ways == ["lower"]:
-            return cls.box(given.get("lower"), given.get("upper"))
+                raise InputError(str(key), None, f"is not known: {f'did you mean {near}?' if near else _KEYS}")
+        ways = {"box" if key in ("lower", "upper") else str(key) for key in given}
+        if len(ways) != 1:
+            raise InputError(" and ".join(map(str, given)) or "table", None, f"must be one set: {_KEYS}")
         [way] = ways
-        wanted = ("A", "b") if way == "polytope" else ("radius", "metric")
+        make, wanted = getattr(cls, way), {"polytope": ("A", "b"), "wasserstein": ("radius", "metric")}.get(way)
+        if way == "box":
+            return make(**given)
+        if wanted is None:
+            return make(given[way])
         if not isinstance(given[way], Mapping) or set(given[way]) != set(wanted):
             raise InputError(way, None, f"must be a table with {wanted[0]} and {wanted[1]}")
-        own = [given[way][key] for key in wanted]
-        return cls.polytope(*own) if way == "polytope" else cls.wasserstein(*own)
+        return make(**given[way])
 
     def document(self) -> dict[str, Any]:
         """The [priors] table that says the same."""
@@ -156,9 +154,8 @@ class PriorSet(ReadOnly, Displayed):
         own: dict[str, Any] = {name: plain(values) for name, values in self.numbers.items()}
         if "radius" in own:
             [own["radius"]] = own["radius"]
-        if self.kind in ("polytope", "wasserstein"):
-            return {self.kind: own}
-        return {"total_variation": own["radius"]} if self.kind == "total_variation" else own
+        nested = {"total_variation": own.get("radius"), "polytope": own, "wasserstein": own}
+        return {self.kind: nested[self.kind]} if self.kind in nested else own
 
     @property
     def exact(self) -> bool:
@@ -196,23 +193,21 @@ class PriorSet(ReadOnly, Displayed):
 
     def words(self) -> str:
         """What may be wrong, in words that follow "even if"."""
-        if self.kind == "total_variation":
-            points = f"{float(100 * self.numbers['radius'][0]):.6g}"
-            return f"the shares are wrong by {points} percentage point{'' if points == '1' else 's'} in total"
-        if self.kind == "vertices":
-            return f"the shares are any mixture of {len(self.numbers['vertices'])} given priors"
-        if self.kind == "box":
-            return "every share lies anywhere between its limits"
-        if self.kind == "polytope":
-            return f"the shares are any that meet {len(self.numbers['b'])} linear conditions"
-        return f"mass is moved between states at a cost of {fraction(public(self.numbers['radius'][0]))} in total"
+        own = self.numbers
+        match self.kind:
+            case "total_variation":
+                points = f"{float(100 * own['radius'][0]):.6g}"
+                return f"the shares are wrong by {points} percentage point{'' if points == '1' else 's'} in total"
+            case "vertices":
+                return f"the shares are any mixture of {len(own['vertices'])} given priors"
+            case "box":
+                return "every share lies anywhere between its limits"
+            case "polytope":
+                return f"the shares are any that meet {len(own['b'])} linear conditions"
+        return f"mass is moved between states at a cost of {fraction(public(own['radius'][0]))} in total"
 
     def _lines(self) -> Iterator[str]:
         yield f"even if {self.words()}"
-
-
-def _keys() -> str:
-    return "total_variation, lower and upper, vertices, polytope or wasserstein"
 
 
 def _loosened(values: Array, sign: int, exact: bool) -> Array:
@@ -221,27 +216,21 @@ def _loosened(values: Array, sign: int, exact: bool) -> Array:
 
 
 def _require_metric(d: Array) -> None:
-    count = len(d)
+    field, count = "wasserstein.metric", len(d)
     if d.shape != (count, count):
         rule = f"has {count} rows and {d.shape[1]} columns, must be square: one per state"
-        raise InputError("wasserstein.metric", None, rule)
-    field = "wasserstein.metric"
-    for x in range(count):
-        if d[x, x] != 0:
-            raise InputError(f"{field}[{x}][{x}]", public(d[x, x]), "must be 0: no cost to stay")
-    uneven = np.argwhere(d != d.T)
-    if len(uneven):
-        x, y = uneven[0].tolist()
+        raise InputError(field, None, rule)
+    for x in np.flatnonzero(d.diagonal() != 0).tolist():
+        raise InputError(f"{field}[{x}][{x}]", public(d[x, x]), "must be 0: no cost to stay")
+    for x, y in np.argwhere(d != d.T).tolist():
         raise InputError(f"{field}[{x}][{y}]", public(d[x, y]), f"must be metric[{y}][{x}], as a metric is symmetric")
     if count > _MOST_METRIC:
         raise InputError(field, None, f"has {count} states, more than {_MOST_METRIC}")
-    whole: Array = d if not is_exact(d) else d * common_denominator(d)
+    whole: Array = d * common_denominator(d) if is_exact(d) else d
     if is_exact(d) and all(v.p < 2**52 for v in whole.ravel()):
         whole = floats(whole)  # integers, and sums of two of them, that floats hold
     slack = 0 if is_exact(d) else 1e-12 * float(d.max())
     for z in range(count):
-        long = np.argwhere(whole > whole[:, [z]] + whole[z] + slack)
-        if len(long):
-            x, y = long[0].tolist()
+        for x, y in np.argwhere(whole > whole[:, [z]] + whole[z] + slack).tolist():
             rule = f"is longer than the way over state {z}: a metric obeys the triangle inequality"
             raise InputError(f"{field}[{x}][{y}]", public(d[x, y]), rule)

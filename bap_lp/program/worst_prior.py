@@ -86,8 +86,8 @@ def most_nodes(credal: Credal) -> int:
 class Search:
     """The search for the worst prior of q: `best` is attained at `prior`. All vertices of a hull are tried.
 
-    In rationals, losses are whole numbers times 1/unit, which are quick to compare, and most nodes are settled by
-    floats, with room for all their rounding. Let u = 2^-53, and M the size of c and of all gains together. A sum of n
+    In rationals, losses are whole numbers times 1/unit, which are quick to sort, and most nodes are settled by floats,
+    with room for all their rounding. Let u = 2^-53, and M the size of c and of all gains together. A sum of n
     such vectors is off by at most (n + 2) u M in every entry, the prior that floats find by some N u in total, and the
     product of the two by N u M more: all in all less than 32 (N + n + 8) u M.
     """
@@ -96,6 +96,7 @@ class Search:
         self, arrays: Arrays, lam: Any, q: Array, oracle: Oracle, start: Array, credal: Credal | None = None
     ) -> None:
         self.arrays, self.lam, self.q, self.oracle, self.exact = arrays, lam, q, oracle, is_exact(q)
+        self.whole = self.exact and isinstance(credal, (Ball, Box, Transport))
         self.vertices = credal.vertices if isinstance(credal, Hull) else None
         self.rough = credal.rounded.support if isinstance(credal, (Ball, Box)) and self.exact else None
         self.prior, self.best = start, self.value(start)
@@ -158,7 +159,7 @@ class Search:
             return known()
         replies = replies_at(self.arrays, self.prior, self.q)
         c, places, number = self.losses(replies), self._places(replies), count()
-        unit = common_denominator(np.concatenate([c, *(d for _, gains in places for d in gains)])) if self.exact else 1
+        unit = common_denominator(np.concatenate([c, *(d for _, gains in places for d in gains)])) if self.whole else 1
         rest = [sum((most for most, _ in places[k:]), 0 * self.best) for k in range(len(places) + 1)]
         size = sum((abs(d).max() for _, gains in places for d in gains), abs(c).max() + rest[0])
         room = 2.0**-48 * (len(c) + len(places) + 8) * float(size)
@@ -176,11 +177,11 @@ class Search:
                 self.tried(p, moved)
             return value / unit + rest[depth]
 
-        def push(way: tuple[Array, ...], light: Array, depth: int) -> None:
-            if (most := bound(way, light, depth)) > known() + self.slack or not depth:
+        def push(most: Any, way: tuple[Array, ...], light: Array, depth: int) -> None:
+            if most > known() + self.slack or not depth:
                 heapq.heappush(heap, (-most, next(number), depth, way, light))
 
-        push((c * unit,), floats(c), 0)
+        push(bound((c * unit,), floats(c), 0), (c * unit,), floats(c), 0)
         for k in range(nodes + 1):
             if not heap or -heap[0][0] <= known() + self.slack:
                 return known()
@@ -188,8 +189,10 @@ class Search:
                 break  # the oracle proves no more
             if timed:
                 check()
-            _, _, depth, way, light = heapq.heappop(heap)
-            push(way, light, depth + 1)
+            least, _, depth, way, light = heapq.heappop(heap)
+            same = rest[depth + 1] - rest[depth] - least if self.rough is None else bound(way, light, depth + 1)
+            push(same, way, light, depth + 1)
             for gain, own in whole[depth]:
-                push((*way, gain), light + own, depth + 1)
+                more = (*way, gain), light + own, depth + 1
+                push(bound(*more), *more)
         return -heap[0][0]

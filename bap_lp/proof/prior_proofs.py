@@ -8,6 +8,7 @@ not attain the value, the value is an upper end, and is proved as such.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,18 +70,11 @@ def _inside(credal: Credal, listed: Array, witness: Array | None) -> Credal:
     K, N = len(listed), credal.states
     if listed.shape != (K, N) or not K or not is_exact(listed):
         raise NoProof(f"the listed priors have shape {listed.shape}, must have {N} columns")
-    rows = {Polytope: None, Transport: K * N}.get(type(credal), 0)
-    width = len(credal.b) if isinstance(credal, Polytope) else N
-    if witness is None or rows == 0:
-        if witness is not None or rows:
-            raise NoProof("the certificate lacks how mass is moved, or has it where it is not needed")
-    elif (
-        witness.ndim != 2
-        or not len(witness)
-        or witness.shape[1] != width
-        or rows not in (None, len(witness))
-        or (witness < 0).any()
-    ):
+    if isinstance(credal, Polytope):
+        fits = witness is None or (witness.ndim == 2 and len(witness) > 0 and witness.shape[1] == len(credal.b))
+    else:
+        fits = witness is None if not isinstance(credal, Transport) else getattr(witness, "shape", ()) == (K * N, N)
+    if not fits or (witness is not None and (witness < 0).any()):
         raise NoProof("the moves or multipliers of the certificate do not fit the set")
     for k, p in enumerate(listed):
         if (p < 0).any() or p.sum() != 1:
@@ -89,6 +83,4 @@ def _inside(credal: Credal, listed: Array, witness: Array | None) -> Credal:
         wrong = credal.outside(p, moved)
         if wrong:
             raise NoProof(f"listed prior {k} {wrong}")
-    if isinstance(credal, Polytope):
-        return Polytope(credal.A, credal.b, witness if witness is not None else np.empty((0, width), dtype=object))
-    return credal
+    return replace(credal, proofs=witness) if isinstance(credal, Polytope) else credal

@@ -419,12 +419,14 @@ class _Task:
         nodes = nodes if timed else min(nodes, _LAST)
         start = max(found.listed, key=lambda one: one.weight)
         prior, moved = start.prior, start.moved
-        for _ in range(2 if isinstance(self.credal, Polytope) else 1):  # a check starts at the worst prior
+        while True:  # a check starts at the worst prior
             oracle = _ExactOracle(self.credal)
             search = Search(self.arrays, self.lam, found.q, oracle, prior, self.credal)
             search.moved = moved
             search.climb()
-            top = search.run(nodes=nodes, timed=timed)
+            top = search.run(nodes=nodes, timed=timed) if search.prior is prior else None
+            if search.prior is prior:
+                break
             prior, moved = search.prior, search.moved
         return search, top, np.array(list(oracle.proofs.values())) if isinstance(self.credal, Polytope) else None
 

@@ -229,7 +229,7 @@ def test_states_without_probability_are_live_in_a_ball() -> None:
     best = solve(problem, 0, priors=PriorSet.total_variation("1/2"))
     assert (best.value, best.mechanism.q[1].tolist()) == (0, [0, 1])
     model = Problem.from_model(["1/2", "1/2"], [[1, 0], [1, 0]], [[0, 1], [1, 0]], [[0, 1], [1, 0]])
-    with pytest.raises(InputError, match="priors reach state 1, which has probability zero and so no posterior"):
+    with pytest.raises(InputError, match="priors reach state 1"):
         solve(model, 1, priors=PriorSet.total_variation("1/2"))
     assert solve(model, 1, priors=PriorSet.box(["1", "0"], ["1", "0"])).value == solve(model, 1).value
 
@@ -272,12 +272,12 @@ def test_conditions_that_cannot_hold_and_those_without_a_program_are_refused() -
     with pytest.raises(InputError, match="min_eve_risk"):
         solve(COIN, "1/3", conditions=Conditions(min_eve_risk=5), priors=priors)
     for asked in ({"deterministic": True}, {"margin": "1/9"}):
-        with pytest.raises(InputError, match=f"conditions.{next(iter(asked))} cannot be combined with a set of priors"):
+        with pytest.raises(InputError, match=f"conditions.{next(iter(asked))}"):
             solve(COIN, "1/3", conditions=asked, priors=priors)
     stubborn = Problem(["1/2", "1/2"], [[0, 1], [1, 0]], eves=[Agent([[0, 1], [1, 0]], prior=["1/3", "2/3"])])
-    with pytest.raises(InputError, match="priors cannot be a set where an agent has a prior or harm of his own"):
+    with pytest.raises(InputError, match="priors"):
         solve(stubborn, 1, priors=priors)
-    with pytest.raises(InputError, match="formulation = 'paper' must be \"compact\" over a set of priors"):
+    with pytest.raises(InputError, match="formulation"):
         solve(COIN, 1, formulation="paper", priors=priors)
 
 
@@ -322,6 +322,27 @@ def test_a_search_that_is_cut_short_proves_an_upper_end_and_says_so(tmp_path: Pa
     assert verdict.reason.startswith("over all priors of the set R_A <= ")
     save_bundle(tmp_path / "b", best)
     assert both(tmp_path / "b") == (True, True)
+
+
+@pytest.mark.parametrize("kind", ["ball", "box", "moved"])
+def test_ties_at_many_states_still_close_the_gap(kind: str) -> None:
+    """Where many states are mixed, a vertex of the set for each of them would be listed; few tuples of replies bind."""
+    draw = random.Random(11)
+    N = 30
+    prior = [F(w, 300) for w in [10] * N]
+    tables = [[[draw.randint(0, 3) for _ in range(3)] for _ in range(N)] for _ in range(2)]
+    line = [[F(abs(x - y), 10) for y in range(N)] for x in range(N)]
+    sets = {
+        "ball": PriorSet.total_variation("1/20"),
+        "box": PriorSet.box(["1/60"] * N, ["1/15"] * N),
+        "moved": PriorSet.wasserstein("1/20", line),
+    }
+    best = solve(Problem(prior, *tables), 1, priors=sets[kind])
+    assert (best.gap, best.attained) == (0, True)
+    assert verify(best.problem, best.certificate).optimal
+    near = solve(Problem(prior, *tables).as_float(), 1.0, priors=sets[kind])
+    assert near.value == pytest.approx(float(best.value), abs=1e-9)
+    assert near.gap < 1e-9
 
 
 def test_time_limits_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,59 +487,40 @@ def test_both_checkers_judge_changed_certificates_alike(bundles: dict[str, Path]
             assert bundle.certificate.value >= best.value >= bundle.certificate.value - bundle.certificate.gap
 
 
-BAD: list[tuple[Any, str]] = [
-    ({"total_variation": "-1/20"}, "priors.total_variation = -1/20 must not be negative"),
-    ({"total_variation": 2}, "priors.total_variation = 2 must be at most 1"),
-    ({"total_variation": "wide"}, "priors.total_variation = 'wide' is not a number"),
-    ({"total_variation": float("nan")}, "priors.total_variation = nan must be finite"),
-    ({"lower": ["2/3", "2/3"]}, "sum of priors.lower = 4/3 must be at most 1, or the box holds no distribution"),
-    ({"upper": ["1/3", "1/3"]}, "sum of priors.upper = 2/3 must be at least 1, or the box holds no distribution"),
-    ({"lower": ["1/2", 0], "upper": ["1/3", 1]}, "priors.lower[0] = 1/2 must be at most upper[0]"),
-    ({"lower": ["1/2"]}, "priors.lower has 1 entries, must have 2, one per state"),
-    ({"lower": ["1/2", 0], "upper": [1]}, "priors.upper has 1 entries, must have 2"),
-    ({"vertices": [["1/2", "1/3"]]}, "sum of priors.vertices[0] = 5/6 must be 1"),
-    ({"vertices": []}, "priors.vertices must not be empty"),
-    ({"vertices": [[1]]}, "priors.vertices[0] has 1 entries, must have 2, one per state"),
-    ({"polytope": {"A": [[1, 1]], "b": ["1/2"]}}, "priors.polytope is empty: no distribution meets A p <= b"),
-    ({"polytope": {"A": [[1, 1]], "b": [1, 2]}}, "priors.polytope.b has 2 entries, must have 1, one per row of A"),
-    ({"polytope": {"A": [[1]], "b": [1]}}, "priors.polytope.A[0] has 1 entries, must have 2, one per state"),
-    ({"polytope": {"A": [[1, 1]]}}, "priors.polytope must be a table with A and b"),
-    (
-        {"wasserstein": {"radius": -1, "metric": [[0, 1], [1, 0]]}},
-        "priors.wasserstein.radius = -1 must not be negative",
-    ),
-    (
-        {"wasserstein": {"radius": 1, "metric": [[0, 1], [2, 0]]}},
-        "priors.wasserstein.metric[0][1] = 1 must be metric[1][0], as a metric is symmetric",
-    ),
-    (
-        {"wasserstein": {"radius": 1, "metric": [[1, 1], [1, 0]]}},
-        "priors.wasserstein.metric[0][0] = 1 must be 0: no cost to stay",
-    ),
-    (
-        {"wasserstein": {"radius": 1, "metric": [[0, 1, 3], [1, 0, 1], [3, 1, 0]]}},
-        "priors.wasserstein.metric[0][2] = 3 is longer than the way over state 1: "
-        "a metric obeys the triangle inequality",
-    ),
-    (
-        {"wasserstein": {"radius": 1, "metric": [[0, 1]]}},
-        "priors.wasserstein.metric has 1 rows and 2 columns, must be square: one per state",
-    ),
-    ({"total_variatoin": "1/20"}, "priors.total_variatoin is not known: did you mean total_variation?"),
-    (
-        {"total_variation": "1/20", "vertices": [[1, 0]]},
-        "priors.total_variation and vertices must be one set: "
-        "total_variation, lower and upper, vertices, polytope or wasserstein",
-    ),
-    ({}, "priors.table must be one set: total_variation, lower and upper, vertices, polytope or wasserstein"),
+BAD: list[tuple[Any, str]] = [  # and the field that is named
+    ({"total_variation": "-1/20"}, "priors.total_variation"),
+    ({"total_variation": 2}, "priors.total_variation"),
+    ({"total_variation": "wide"}, "priors.total_variation"),
+    ({"total_variation": float("nan")}, "priors.total_variation"),
+    ({"lower": ["2/3", "2/3"]}, "sum of priors.lower"),
+    ({"upper": ["1/3", "1/3"]}, "sum of priors.upper"),
+    ({"lower": ["1/2", 0], "upper": ["1/3", 1]}, "priors.lower[0]"),
+    ({"lower": ["1/2"]}, "priors.lower"),
+    ({"lower": ["1/2", 0], "upper": [1]}, "priors.upper"),
+    ({"vertices": [["1/2", "1/3"]]}, "sum of priors.vertices[0]"),
+    ({"vertices": []}, "priors.vertices"),
+    ({"vertices": [[1]]}, "priors.vertices[0]"),
+    ({"polytope": {"A": [[1, 1]], "b": ["1/2"]}}, "priors.polytope"),
+    ({"polytope": {"A": [[1, 1]], "b": [1, 2]}}, "priors.polytope.b"),
+    ({"polytope": {"A": [[1]], "b": [1]}}, "priors.polytope.A[0]"),
+    ({"polytope": {"A": [[1, 1]]}}, "priors.polytope"),
+    ({"wasserstein": {"radius": -1, "metric": [[0, 1], [1, 0]]}}, "priors.wasserstein.radius"),
+    ({"wasserstein": {"radius": 1, "metric": [[0, 1], [2, 0]]}}, "priors.wasserstein.metric[0][1]"),
+    ({"wasserstein": {"radius": 1, "metric": [[1, 1], [1, 0]]}}, "priors.wasserstein.metric[0][0]"),
+    ({"wasserstein": {"radius": 1, "metric": [[0, 1, 3], [1, 0, 1], [3, 1, 0]]}}, "priors.wasserstein.metric[0][2]"),
+    ({"wasserstein": {"radius": 1, "metric": [[0, 1]]}}, "priors.wasserstein.metric"),
+    ({"total_variatoin": "1/20"}, "priors.total_variatoin"),
+    ({"total_variation": "1/20", "vertices": [[1, 0]]}, "priors.total_variation and vertices"),
+    ({}, "priors.table"),
 ]
 
 
-@pytest.mark.parametrize(("table", "message"), BAD, ids=[case[1][:60] for case in BAD])
-def test_a_bad_set_is_refused_in_one_line(table: Any, message: str) -> None:
+@pytest.mark.parametrize(("table", "field"), BAD)
+def test_a_bad_set_is_refused_in_one_line_with_its_field(table: Any, field: str) -> None:
     with pytest.raises(InputError) as refused:
         solve(COIN, "1/3", priors=table)
-    assert str(refused.value) == message
+    assert refused.value.field == field
+    assert "\n" not in str(refused.value)
 
 
 def test_a_set_that_is_no_set_is_refused() -> None:

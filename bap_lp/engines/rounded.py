@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from bap_lp.engines.linear.highs import FloatVertex, SolverError, Start, interio
 from bap_lp.engines.linear.optimum import scaled
 from bap_lp.engines.linear.program import LinearProgram
 from bap_lp.engines.start import best_release, choose, release_basis
-from bap_lp.engines.substitution import Substitution
 from bap_lp.engines.ties import Tie
 from bap_lp.program.bound import Program
 from bap_lp.program.finish import STOPPED
@@ -23,6 +23,9 @@ from bap_lp.support.rational import Array, floats
 # what is beyond the range of floats is infinite or undefined, and is found in rationals
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 _CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
+if TYPE_CHECKING:
+    from bap_lp.engines.substitution import Substitution
+
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3  # of the largest cost, and of lam
 
 
@@ -101,7 +104,11 @@ class RoundedProgram:
 
     @cached_property
     def substitution(self) -> Substitution | None:
-        return Substitution.of(self.program.rounded, self.form) if self.allowed is None else None
+        if self.allowed is not None or not self.program.rows:
+            return None
+        from bap_lp.engines.substitution import Substitution
+
+        return Substitution.of(self.program.rounded, self.form)
 
     @_QUIET
     def perturbed(self) -> Array:

@@ -44,11 +44,11 @@ class Substitution:
     @classmethod
     def of(cls, program: Program, form: LinearForm) -> Substitution | None:
         """None if the program, in floats, has no such rows."""
-        from scipy.sparse import coo_matrix, csc_matrix
-
         found = _devices(program)
         if found is None:
             return None
+        from scipy.sparse import coo_matrix, csc_matrix  # heavy, and few programs have such rows
+
         low, top, rows, v, K = found
         (m, n), (N, S), lp = form.lp.shape, program.shape, form.lp
         rho, t_low, t_top = form.rho.ravel(), form.t[low][:, 0], form.t[top][:, 0]

@@ -16,7 +16,8 @@ import pytest
 from pyarrow import parquet
 from statsmodels.datasets import fair, randhie
 
-from bap_lp import InputError, limits
+from bap_lp import InputError
+from bap_lp.support import limits
 from bap_sdc import load_study, read_table
 from bap_sdc.records.data import proposals
 from bap_sdc.records.data.findings import look_at

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from bap_cli.main import main
-from bap_lp import limits, load_problem, save_bundle, solve
+from bap_lp import load_problem, save_bundle, solve
+from bap_lp.support import limits
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -14,7 +14,8 @@ import pytest
 from tampering import change, refit
 
 from bap_cli.main import main
-from bap_lp import Problem, limits, robust, save_bundle
+from bap_lp import Problem, robust, save_bundle
+from bap_lp.support import limits
 
 Run = Callable[..., tuple[int, str, str]]
 

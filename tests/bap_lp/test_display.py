@@ -59,7 +59,6 @@ BEST = solve(coin(title="Coin"), "1/3")
 PRIVATE = solve(coin(), "1/3", conditions=Conditions(exp_epsilon=2))
 RESULTS: list[Any] = [
     BEST.problem,
-    coin().merged(),
     BEST.mechanism,
     BEST,
     BEST.certificate,

@@ -24,7 +24,6 @@ from bap_lp import (
     Conditions,
     InputError,
     Problem,
-    limits,
     load_bundle,
     load_certificate,
     load_problem,
@@ -37,6 +36,7 @@ from bap_lp import (
     verify,
     verify_standalone,
 )
+from bap_lp.support import limits
 from bap_lp.support.documents import parse_document
 from bap_lp.support.limits import DEFAULTS, limit, set_limits
 from bap_lp.support.proof_tables import signed_number

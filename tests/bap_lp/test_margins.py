@@ -10,11 +10,12 @@ from flint import fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bap_lp.program import margins, summed
+from bap_lp.program import margins
 from bap_lp.program.bound import Dual, Observer, Program, Rows, Sparse
 from bap_lp.program.finish import on_simplex
-from bap_lp.program.summed import SummedCost
 from bap_lp.support.rational import EXACT, lifted, objects
+from bap_sdc.records.optimum import summed
+from bap_sdc.records.optimum.summed import SummedCost
 
 
 @pytest.mark.parametrize("block", [17, 1 << 20])

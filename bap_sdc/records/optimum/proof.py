@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from bap_lp.program.bound import Dual, NoProof, Observer
-from bap_lp.program.summed import SummedCost, SummedProgram
 from bap_lp.proof.certificate import NEAR, Verdict, nearest, reported
 from bap_lp.support.rational import Array, field_of, shown, stated, tree_sum
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.result import RecordComponent, RecordOptimum, joint_table
 from bap_sdc.records.optimum.risks import extremes_of, risks_of, summed, weighted_risk
+from bap_sdc.records.optimum.summed import SummedCost, SummedProgram
 
 
 def bound_of(program: RecordProgram, parts: Sequence[RecordComponent], lam: Any, rows: Sequence[EveRows] = ()) -> Any:

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bap_lp.program.summed import SummedCost
 from bap_lp.proof.certificate import Verdict, reported
 from bap_lp.support.display import Displayed, counted, equals, fraction, kind, risks_line
 from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, field_of, floats, public, stated, tree_sum
@@ -22,6 +21,7 @@ from bap_lp.support.risks import Number
 from bap_sdc.records.optimum.parts import EveRows, eve_rows
 from bap_sdc.records.optimum.program import RecordProgram
 from bap_sdc.records.optimum.risks import extremes_of, risks_of, summed
+from bap_sdc.records.optimum.summed import SummedCost
 
 
 class Replies(Protocol):

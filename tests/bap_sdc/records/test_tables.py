@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bap_lp import InputError, limits
+from bap_lp import InputError
+from bap_lp.support import limits
 from bap_sdc import Eve, Study, load_study, read_table
 from bap_sdc.records.data.tables import table_bytes
 

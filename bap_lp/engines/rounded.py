@@ -20,12 +20,12 @@ from bap_lp.program.finish import STOPPED
 from bap_lp.support.clock import SolveProgress
 from bap_lp.support.rational import Array, floats
 
-# what is beyond the range of floats is infinite or undefined, and is found in rationals
-_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
-_CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
 if TYPE_CHECKING:
     from bap_lp.engines.substitution import Substitution
 
+# what is beyond the range of floats is infinite or undefined, and is found in rationals
+_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+_CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3  # of the largest cost, and of lam
 
 

@@ -182,13 +182,14 @@ class Solution(Displayed):
             yield "The data determine the signal: nothing is drawn at random."
             return
         yield f"The signal is random in {len(mixed)} of {counted(len(self.problem.p), 'state')}."
-        costs = self._signal_costs()
+        costs = self.signal_costs
         for x in sorted(mixed, key=lambda x: -self.problem.p[x])[:LISTED]:
             own = distribution(dict(zip(self.mechanism.signals, public(self.mechanism.q[x]).tolist(), strict=True)))
             least = "" if costs is None else f"; each of them costs Alice B - u.E = {both(min(costs[x]))}"
             yield f"{quoted_label(self.problem.states[x])} sends {own}{least}."
 
-    def _signal_costs(self) -> Array | None:
+    @property
+    def signal_costs(self) -> Array | None:
         """B(x,i) - u_i.E(x,.): what signal i costs Alice in state x. None where other terms add to it."""
         proof, problem = self.certificate, self.problem
         if problem.misaligned or problem.reporting or not proof.conditions.empty or self.priors is not None:

@@ -64,8 +64,8 @@ def check_file(
 
 
 def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> None:
-    from bap_cli.report.data import report_document
     from bap_cli.report.html import report_page
+    from bap_cli.report.page_data import report_document
     from bap_cli.report.sign import origin
 
     check_file(out, reads=[locate(file)], own=True)
@@ -79,8 +79,8 @@ def write_report(loaded: ProblemFile, lam: str | None, file: str, out: Path) -> 
 
 def write_bundle_report(bundle: Bundle, folder: str, out: Path) -> None:
     """The page of a bundle that was verified: its own mechanism and proof, nothing is solved for it again."""
-    from bap_cli.report.data import report_document
     from bap_cli.report.html import report_page
+    from bap_cli.report.page_data import report_document
     from bap_cli.report.sign import origin
     from bap_lp.model.evaluation import risks
     from bap_lp.proof.certificate import Certificate
@@ -142,7 +142,7 @@ def write_gaussian_plot(model: GaussianModel, eve: Eve, kind: str, out: Path) ->
         from discretise import bracket
         from gaussian import plots
         from gaussian.optimum.frontier import attainable_frontier
-        from gaussian.optimum.plots import rule_picture
+        from gaussian.optimum.optimum_plots import rule_picture
 
         found = bracket(model, eve)
         optimum = Risks(found.bob, found.eve)

@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bap_lp import Problem, Solution, solve
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.support.rational import number
 from benchmarks.instances import KINDS, SIZES, best_time, compact_program
 

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from bap_lp import Conditions, Problem, solve
 from bap_lp.engines.linear.highs import loaded_program
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.support.clock import OutOfTime
 from benchmarks.instances import compact_program, conditioned_program
 

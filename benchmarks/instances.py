@@ -12,7 +12,7 @@ from flint import fmpq
 
 from bap_lp import Conditions, Problem
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import compact
 from bap_lp.questions.optimum.asked import AskedProblem

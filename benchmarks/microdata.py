@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.engines.linear.highs import solve_lp
-from bap_lp.engines.linear.optimum import scaled
+from bap_lp.engines.linear.linear_optimum import scaled
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.support.rational import floats
 from bap_sdc.records.optimum.optimise import optimise

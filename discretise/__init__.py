@@ -11,18 +11,18 @@ from importlib import import_module
 from typing import Any
 
 from discretise.brackets import bracket_of as bracket
-from discretise.continuum.brackets import ModelBracket
-from discretise.continuum.rules import PlayedRule, ScalarRule
+from discretise.continuum.scalar_brackets import ModelBracket
+from discretise.continuum.scalar_rules import PlayedRule, ScalarRule
 from discretise.extensions import CellRule
 from discretise.losses import absolute, asymmetric, squared, zero_one
 from discretise.model_files import load_model
 from discretise.models import GriddedProblem, model
-from discretise.monte_carlo.brackets import SampleBracket
+from discretise.monte_carlo.sampled_brackets import SampleBracket
 from discretise.samples import OutOfSample, SampledProblem, StoredDraws, sample
-from discretise.squared_loss.brackets import SquaredBracket, max_bracket
-from discretise.squared_loss.grids import SquaredGrid, squared_form, squared_grid
-from gaussian.optimum.brackets import Bracket
+from discretise.squared_loss.squared_brackets import SquaredBracket, max_bracket
+from discretise.squared_loss.squared_grids import SquaredGrid, squared_form, squared_grid
 from gaussian.optimum.closed_forms import ClosedForm, closed_form
+from gaussian.optimum.gaussian_brackets import Bracket
 from gaussian.optimum.grids import GridProblem, grid, grid_rule, refine
 from gaussian.optimum.regions import DataRegion as Region
 from gaussian.optimum.rules import BracketRule as Rule

@@ -14,15 +14,15 @@ import numpy as np
 
 from bap_lp import InputError
 from bap_lp.support.clock import time_limited
-from discretise.continuum.brackets import model_bracket
+from discretise.continuum.scalar_brackets import model_bracket
 from discretise.models import GriddedProblem, ScalarModel
-from discretise.monte_carlo.brackets import sample_bracket
+from discretise.monte_carlo.sampled_brackets import sample_bracket
 from discretise.pace import patient
 from discretise.samples import SampledProblem, sample
 from gaussian.eves import Eve, cell_index
 from gaussian.laws.statistics import reducible
 from gaussian.model import GaussianModel
-from gaussian.optimum.brackets import bracket as gaussian_bracket
+from gaussian.optimum.gaussian_brackets import bracket as gaussian_bracket
 from gaussian.simulator import eve_simulator
 
 _DRAWS = 200_000

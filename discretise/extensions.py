@@ -18,7 +18,7 @@ from bap_lp import InputError, Solution
 from bap_lp.model.mechanism import Generator
 from bap_lp.support.rational import floats
 from discretise.models import GriddedProblem
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _TIE = 1e-10  # of the losses: far above what rounding and threads change in u, far below what a choice costs
 

@@ -25,8 +25,8 @@ from bap_lp.support.labels import probability
 from bap_lp.support.rational import floats
 from discretise.losses import numbers_of
 from discretise.pace import paced
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 _TAIL = 10.0 ** -np.arange(2, 17)
 _LEVELS = np.concatenate([_TAIL[::-1], np.linspace(0.02, 0.5, 25)])

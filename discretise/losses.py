@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import InputError
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 Loss = Callable[[Array, Array], Any]
 

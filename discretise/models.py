@@ -53,8 +53,8 @@ from discretise.losses import (
 )
 from discretise.pace import patient
 from discretise.tails import check_finite, check_reach
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 _NODES = 8
 _BLOCK = 1 << 22  # numbers tabulated at a time

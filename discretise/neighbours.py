@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _BLOCK = 1 << 22  # neighbours held at a time
 

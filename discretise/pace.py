@@ -19,7 +19,7 @@ import numpy as np
 
 from bap_lp import InputError
 from bap_lp.support.clock import check, remaining
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _AT_ONCE = 1000  # numbers that are made without looking at the clock
 _PATIENCE = 20.0  # seconds that a table may take if no time limit was set

@@ -30,7 +30,7 @@ from bap_lp.support.rational import floats
 from discretise.extensions import dual_choice, rule_of
 from discretise.losses import EveTask, Loss, ZeroOne, decisions_of, eve_tasks, loss_of, loss_table, names, numbers_of
 from discretise.neighbours import Neighbours, default_neighbours
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _PAIRS = 1 << 22  # numbers held at a time
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from bap_lp import InputError
 from discretise.losses import EveTask, Loss, ZeroOne
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 _LEVELS = np.array([21.5625, 43.125, 86.25, 172.5, 345.0])
 _CUTS = np.array([np.log(2.0), 1.5, 4.0, 9.0, 18.0, 36.0, 80.0, 170.0, 345.0])

@@ -15,9 +15,9 @@ from gaussian.laws.residual import max_exceedance, max_residual_cdf, max_residua
 from gaussian.model import BothEves, Eve, GaussianModel
 from gaussian.releases import Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit
 from gaussian.releases import GaussianRelease as Release
+from gaussian.risk_tables import Curve, Table, curve, table
+from gaussian.risk_tables import TableRow as Row
 from gaussian.simulator import EveSimulator, eve_simulator
-from gaussian.tables import Curve, Table, curve, table
-from gaussian.tables import TableRow as Row
 from gaussian.tuning import TunedRelease as Optimum
 from gaussian.tuning import optimise
 

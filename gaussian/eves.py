@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussian import _checks
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 UNIT_LOSS = (1.0, 1.0)
 

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from gaussian import _checks
-from gaussian.arrays import Array
 from gaussian.eves import (
     UNIT_LOSS,
     BothEves,
@@ -35,6 +34,7 @@ from gaussian.eves import (
     ThresholdEve,
     optional,
 )
+from gaussian.real_arrays import Array
 
 _MOST = 10**15  # observations: floats tell all of these numbers apart
 _WIDEST = 1e100  # squares of larger ratios of standard deviations are no floats

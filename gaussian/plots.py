@@ -16,18 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
+from bap_lp.plots import placed_labels as lt
 from bap_lp.support.risks import Risks
-from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import questions
 from gaussian.laws.noisy_full import SEARCH
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
+from gaussian.real_arrays import Array
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
-from gaussian.tables import Curve, bit_curve, computed_families, curve
+from gaussian.risk_tables import Curve, bit_curve, computed_families, curve
 from gaussian.tuning import TunedRelease, optimise
 
 STYLES: dict[ReleaseFamily, tuple[str, Any]] = {

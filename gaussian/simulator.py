@@ -16,9 +16,9 @@ from itertools import product
 
 import numpy as np
 
-from gaussian.arrays import Array
 from gaussian.eves import Eve, GaussianEves, ThresholdEve, cell_index, cell_words, questions
 from gaussian.model import GaussianModel, gaussian_draws
+from gaussian.real_arrays import Array
 
 
 @dataclass(frozen=True)

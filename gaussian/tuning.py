@@ -23,7 +23,6 @@ import numpy as np
 
 from bap_lp.support.risks import Risks
 from gaussian import _checks
-from gaussian.arrays import Array
 from gaussian.evaluate import calibrate, risks
 from gaussian.eves import separate
 from gaussian.laws.mean import REACH, mean_bob_law, mean_eve_law
@@ -31,6 +30,7 @@ from gaussian.laws.noisy_full import FINAL, SEARCH
 from gaussian.model import Eve, GaussianModel, MeanEve, standard_form
 from gaussian.numerics.masses import bit_risk
 from gaussian.numerics.piecewise import Piecewise, fit
+from gaussian.real_arrays import Array
 from gaussian.releases import NAMES, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 
 _SCAN = 14

@@ -16,7 +16,7 @@ from bap_sdc.count_tables.spaces import MOST_TABLES
 from bap_sdc.records.data.levels import MOST_LEVELS
 from benchmarks import trust
 from discretise import bracket, max_bracket
-from discretise.squared_loss.grids import residual_variance
+from discretise.squared_loss.squared_grids import residual_variance
 from gaussian import (
     BothEves,
     Eve,

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bap_cli import documents, inputs, outputs, pictures, show
+from bap_cli import inputs, outputs, pictures, show
+from bap_cli import json_documents as documents
 from bap_cli.app import Floats, Folder, Json, Lambda, TimeLimit
 from bap_cli.progress import Progress, limited
 from bap_cli.terminal import console, say

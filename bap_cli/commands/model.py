@@ -61,7 +61,7 @@ def model(
         played = found.simulate(simulate) if simulate is not None else None
     if plot is not None:
         with drawing():
-            from discretise.continuum.plots import bracket_picture
+            from discretise.continuum.bracket_plots import bracket_picture
 
             save(bracket_picture(found).figure, plot)
     if as_json:

@@ -74,7 +74,7 @@ def solve(
         comparison = None if as_json or priors is not None else show.small_comparison(solution, progress)
     written = outputs.write_folder(out, solution, loaded, price, file) if out is not None else ""
     if as_json:
-        from bap_cli import documents
+        from bap_cli import json_documents as documents
 
         evaluation = bap_lp.evaluate(loaded.problem, solution.mechanism)
         costs = () if wanted is None else solution.costs()
@@ -95,7 +95,8 @@ def evaluate(
 
     Its risks and its epsilon, and what each agent believes and decides at every signal.
     """
-    from bap_cli import documents, outputs
+    from bap_cli import json_documents as documents
+    from bap_cli import outputs
     from bap_lp.files.mechanisms import load_mechanism
 
     loaded = inputs.load(file, sets=True)
@@ -117,7 +118,8 @@ def compare(file: File, lam: Lambda = None, as_json: Json = False, condition: Co
     Under conditions it is the optimum among the mechanisms that meet them, and every release is checked. An option
     replaces the file's condition of the same name.
     """
-    from bap_cli import documents, outputs
+    from bap_cli import json_documents as documents
+    from bap_cli import outputs
 
     asked = inputs.asked_conditions({}, condition or ())
     if inputs.is_study(file, asked):

@@ -27,7 +27,7 @@ from gaussian import GaussianModel, OneBit, Row, Table, calibrate, curve, table
 from gaussian.eves import cell_words, questions
 from gaussian.paper import PrintedTable, printed
 from gaussian.releases import NAMES
-from gaussian.tables import FAMILIES, computed_families
+from gaussian.risk_tables import FAMILIES, computed_families
 
 app = typer.Typer(cls=Group, help="The continuous Gaussian model.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from bap_cli.records.first_screen import counts_wrong, of_hundred, symbols
-from bap_cli.report.tables import slider
+from bap_cli.report.page_tables import slider
 from bap_lp.support.display import clean, percent, person
 from bap_lp.support.rational import InputError, public
 from bap_sdc.records.optimum.risks import record_lam

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from bap_lp.conditions.events import all_exact, plain
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import all_exact, plain
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals

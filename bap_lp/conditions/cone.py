@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.conditions.base import Condition
+from bap_lp.conditions.events import rows_of
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import rows_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.merging import class_sums
 from bap_lp.program.bound import Dual

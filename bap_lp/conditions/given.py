@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bap_lp.conditions.reading import read_number
+from bap_lp.conditions.events import read_number
 from bap_lp.model.problem import Problem
 from bap_lp.support.display import clean
 from bap_lp.support.labels import gone, nearest

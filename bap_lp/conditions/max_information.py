@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.conditions.base import Condition, limit
+from bap_lp.conditions.events import all_exact, figure, read_number, rows_of
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import all_exact, figure, read_number, rows_of
 from bap_lp.model.problem import Problem
 from bap_lp.model.reports import Reporter, reports
 from bap_lp.model.sums.merging import class_sums, first_members

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bap_lp.conditions.reading import figure, told
+from bap_lp.conditions.events import figure, told
 from bap_lp.conditions.risk_limits import NumberLimit
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Sparse

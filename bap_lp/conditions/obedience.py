@@ -24,8 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.conditions.base import Condition, limit
+from bap_lp.conditions.events import figure
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import figure
 from bap_lp.model.beliefs import Belief
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays

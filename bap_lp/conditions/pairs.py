@@ -27,8 +27,8 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.conditions.base import Condition
+from bap_lp.conditions.events import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, exponential_below, listed, position
 from bap_lp.model.problem import Problem
 from bap_lp.support.limits import limit
 from bap_lp.support.rational import EXACT, Array, InputError, ReadOnly, common_denominator, number, objects, public

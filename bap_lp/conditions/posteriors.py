@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 from bap_lp.conditions.base import limit
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.reading import (
+from bap_lp.conditions.events import (
     Event,
     RatioBound,
     event_named,

@@ -23,6 +23,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.conditions.base import limit
+from bap_lp.conditions.events import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.max_leakage import per_state, spread
 from bap_lp.conditions.pairs import (
@@ -34,7 +35,6 @@ from bap_lp.conditions.pairs import (
     read_metric,
     read_pairs,
 )
-from bap_lp.conditions.reading import LARGEST_LOG, RatioBound, factor, figure, told
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Sparse
 from bap_lp.program.lowering import Lowering, SentSignals

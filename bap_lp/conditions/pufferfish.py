@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.reading import RatioBound, event_named, factor, indicator, listed, read_event
+from bap_lp.conditions.events import RatioBound, event_named, factor, indicator, listed, read_event
 from bap_lp.model.problem import Problem
 from bap_lp.support.display import counted
 from bap_lp.support.display import listed as all_of

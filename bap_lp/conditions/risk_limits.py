@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bap_lp.conditions.base import Condition, limit
+from bap_lp.conditions.events import figure, together, told
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import figure, together, told
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual
 from bap_lp.program.lowering import Lowering, SentSignals

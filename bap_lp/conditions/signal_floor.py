@@ -14,7 +14,7 @@ from typing import Any
 
 from bap_lp.conditions.base import limit
 from bap_lp.conditions.cone import ConeRow, SignalCone
-from bap_lp.conditions.reading import figure, read_number
+from bap_lp.conditions.events import figure, read_number
 from bap_lp.model.problem import Problem
 from bap_lp.support.display import person
 from bap_lp.support.rational import Array, InputError, text

@@ -16,7 +16,7 @@ from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import FEW_ROWS, exact_optimum
 from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine
-from bap_lp.engines.linear.optimum import optimum
+from bap_lp.engines.linear.linear_optimum import optimum
 from bap_lp.engines.rounded import RoundedProgram
 from bap_lp.engines.start import choose
 from bap_lp.engines.structured import exact_vertex

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
+from bap_lp.engines.linear.linear_program import LinearProgram, ProgramBuilder
 from bap_lp.program.bound import Dual, Program, Sparse
 from bap_lp.support.rational import Array, ReadOnly
 

@@ -18,7 +18,7 @@ from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import FEW_ROWS, Infeasible
 from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine, refine_in_floats
-from bap_lp.engines.linear.optimum import scaled
+from bap_lp.engines.linear.linear_optimum import scaled
 from bap_lp.engines.rounded import RoundedProgram
 from bap_lp.engines.start import best_release, choose
 from bap_lp.engines.ties import Tie

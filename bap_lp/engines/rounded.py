@@ -11,8 +11,8 @@ import numpy as np
 
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import FloatVertex, SolverError, Start, interior_basis, solve_lp
-from bap_lp.engines.linear.optimum import scaled
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_optimum import scaled
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.engines.start import best_release, choose, release_basis
 from bap_lp.engines.ties import Tie
 from bap_lp.program.bound import Program

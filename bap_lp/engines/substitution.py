@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.program.bound import Observer, Program, Sparse
 from bap_lp.support.rational import Array
 

@@ -16,9 +16,9 @@ from matplotlib.patches import Polygon
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.calibration import extremes, lam_of
 from bap_lp.model.problem import Problem
-from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
-from bap_lp.plots.channels import channel_heatmap, signal_cards
+from bap_lp.plots import placed_labels as lt
+from bap_lp.plots.channel_pictures import channel_heatmap, signal_cards
 from bap_lp.questions.path.frontier import edge_points
 from bap_lp.questions.path.pieces import Path, lambda_path
 from bap_lp.questions.path.region import attainable_region

@@ -22,12 +22,12 @@ import highspy
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
+from bap_lp.engines.driver import inner_channel, nearest_table, optimise
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import Infeasible
 from bap_lp.engines.linear.highs import SolverError, Start, basic_flags, loaded_program, run, set_basis
-from bap_lp.engines.linear.optimum import optimum
-from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
-from bap_lp.engines.solve import inner_channel, nearest_table, optimise
+from bap_lp.engines.linear.linear_optimum import optimum
+from bap_lp.engines.linear.linear_program import LinearProgram, ProgramBuilder
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import Dual, Program

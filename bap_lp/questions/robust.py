@@ -17,7 +17,7 @@ from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.program.several import scenario_audiences, scenario_program, scenarios_of
 from bap_lp.proof.certificate import Certificate, closed
-from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
+from bap_lp.questions.optimum.several_problems import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solution import mechanism_on, obedient
 from bap_lp.support.display import Displayed, counted, equals, fraction, kind
 from bap_lp.support.rational import EXACT, InputError, floats, public, stated, taken

@@ -22,7 +22,7 @@ from bap_lp.program.finish import on_grid, priced
 from bap_lp.program.several import prefixes, tier_audiences, tier_names, tier_program, tiers_of
 from bap_lp.proof.certificate import Certificate, Verdict, closed
 from bap_lp.proof.checking import verify
-from bap_lp.questions.optimum.several import ReadProblems, SeveralSolution
+from bap_lp.questions.optimum.several_problems import ReadProblems, SeveralSolution
 from bap_lp.questions.optimum.solving import solve
 from bap_lp.support.display import both, counted, equals, fraction, kind
 from bap_lp.support.rational import (

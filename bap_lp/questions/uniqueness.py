@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.engines.driver import nearest_table
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.optimum import Infeasible, Optimum, optimum
-from bap_lp.engines.linear.program import LinearProgram
-from bap_lp.engines.solve import nearest_table
+from bap_lp.engines.linear.linear_optimum import Infeasible, Optimum, optimum
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.beliefs import shared
 from bap_lp.model.calibration import lam_of

@@ -29,8 +29,8 @@ def release_map(
     Returns:
         The Axes.
     """
-    from bap_lp.plots import labels as lt
     from bap_lp.plots import palette as pt
+    from bap_lp.plots import placed_labels as lt
 
     ax = lt.axes(ax, 7.6, 6.2)
     rows = comparison.releases
@@ -100,8 +100,8 @@ def frontier(path: StudyPath, *, ax: Any = None) -> Any:
     Returns:
         The Axes.
     """
-    from bap_lp.plots import labels as lt
     from bap_lp.plots import palette as pt
+    from bap_lp.plots import placed_labels as lt
 
     ax = lt.axes(ax, 7.0, 5.0)
     model = np.array([(float(line.risks.bob), float(line.risks.eve)) for line in path.lines])
@@ -131,8 +131,8 @@ def eves_of_audit(audit: Audit, *, ax: Any = None) -> Any:
     Returns:
         The Axes.
     """
-    from bap_lp.plots import labels as lt
     from bap_lp.plots import palette as pt
+    from bap_lp.plots import placed_labels as lt
 
     rows = []
     for eve in audit.eves:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discretise.pace import wait
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _SMALLEST = 2.0**-40
 _ROUND = 4e-15  # of the largest |G_i| on a panel: differences below it are ties

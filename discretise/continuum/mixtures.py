@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bap_lp import InputError
 from discretise.laws import Likelihood
 from discretise.pace import paced, wait
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _NODES = 16
 _X, _W = np.polynomial.legendre.leggauss(_NODES)

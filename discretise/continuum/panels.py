@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bap_lp import InputError
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 Functions = Callable[[Array], tuple[Array, Array]]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _Place = tuple[int, float, float, Array]  # panel, left, right and the row of probabilities
 

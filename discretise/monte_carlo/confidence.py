@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _LEAST_LOG = 600.0  # minus the logarithm of the probabilities whose quantiles scipy finds
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, expm1, log1p, log_ndtr, wofz
 
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 Complex = NDArray[np.complex128]
 

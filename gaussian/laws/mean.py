@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussian import _checks
-from gaussian.arrays import Array
 from gaussian.eves import Eve, betting_weights, questions
 from gaussian.laws.statistics import cell_probabilities, statistic_law
 from gaussian.model import GaussianModel
 from gaussian.numerics.piecewise import Piecewise, fit
+from gaussian.real_arrays import Array
 
 # P(|N(0,1)| > 8.6) < 1e-17: the mass outside is smaller than the rounding of the mass inside.
 REACH = 8.6

@@ -17,13 +17,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaussian.arrays import Array
 from gaussian.eves import betting_weights
 from gaussian.laws.mean import REACH, mean_bob_law, mean_eve_law, normal_density, panel_edges
 from gaussian.laws.median_max import median_below, median_support, wings
 from gaussian.laws.median_mean import deviation_density, deviation_support, median_mean_above
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve
 from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit
+from gaussian.real_arrays import Array
 
 _TOL = 1e-14
 _CHUNK = 20_000

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 _GAP_NODES = 32
 

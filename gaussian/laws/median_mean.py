@@ -18,10 +18,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from gaussian.arrays import Array
 from gaussian.laws.median_max import gap_support, log_arrangements, wings
 from gaussian.laws.residual import max_residual_cdf
 from gaussian.numerics.piecewise import Piecewise, composite_nodes, fit, gauss_nodes
+from gaussian.real_arrays import Array
 
 _ORDER = 24
 _B_NODES = 12

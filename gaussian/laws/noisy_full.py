@@ -30,7 +30,6 @@ from numpy.polynomial import chebyshev
 from scipy.special import log_ndtr, ndtr, ndtri, stdtrit
 
 from bap_lp.support.clock import check
-from gaussian.arrays import Array
 from gaussian.eves import betting_weights
 from gaussian.laws.mean import mean_eve_law, normal_density
 from gaussian.laws.residual import ordered_residuals
@@ -38,6 +37,7 @@ from gaussian.laws.shifted import REACH as SHIFTED_REACH
 from gaussian.laws.shifted import shifted_max_cdf, shifted_max_range
 from gaussian.model import BothEves, GaussianModel, MaxEve
 from gaussian.numerics.piecewise import composite_nodes, gauss_nodes
+from gaussian.real_arrays import Array
 
 _SEED = 20240229
 _TAIL = 1e-9

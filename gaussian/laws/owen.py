@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri, owens_t
 
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 # Owen's T in double precision: a few units in the last place of a probability.
 OWEN_ERROR = 1e-15

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, expm1, log_ndtr, ndtri
 
 from gaussian import _checks
-from gaussian.arrays import Array
 from gaussian.laws.maximum import residual_log_cdf, residual_log_sf
 from gaussian.numerics.piecewise import Piecewise, fit, gauss_nodes
+from gaussian.real_arrays import Array
 
 # Panels end where the logarithm has these values, so that its rounding error is relative to values of one size.
 _LEVELS = np.array([-1.0, -2.0, -4.0, -8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -512.0])

@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr, wofz
 
-from gaussian.arrays import Array
 from gaussian.laws.maximum import hyperbola
+from gaussian.real_arrays import Array
 
 _LENGTH = 3.0
 # With bounds of at most 8.5 standard deviations a product of this many factors neither overflows nor vanishes.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gaussian.arrays import Array
 from gaussian.laws.mean import REACH, normal_density, panel_edges
 from gaussian.numerics.piecewise import Function, Piecewise, fit, gauss_nodes
+from gaussian.real_arrays import Array
 
 _WIDE_PANELS = 160
 _CHUNK = 4_000_000

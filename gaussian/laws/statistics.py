@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from gaussian.arrays import Array
 from gaussian.eves import Eve, GaussianEves, MaxEve, MeanEve, MedianEve, RecordEve, ThresholdEve, questions
 from gaussian.laws.median_mean import deviation_density
 from gaussian.laws.residual import max_residual_cdf, max_residual_sf, max_residual_support, residual_law
+from gaussian.real_arrays import Array
 
 XbarSupport = tuple[float, float]
 # Tables of logarithms are right to 2e-15 (4 + |log P|), measured against 40-digit arithmetic for n up to 10,000.

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import Piecewise
+from gaussian.real_arrays import Array
 
 # Rounding of a sum of a few hundred products of probabilities.
 ROUNDING = 1e-14

@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev, polynomial
 from numpy.typing import ArrayLike
 
 from bap_lp.support.clock import check
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly

@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from bap_lp.support.rational import InputError
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 
 def uniforms(shape: tuple[int, ...], generator: np.random.Generator | Random | int | None = None) -> Array:

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from gaussian.arrays import Array
 from gaussian.eves import Eve, betting_weights, questions
 from gaussian.laws.mean import normal_density
 from gaussian.laws.statistics import cell_errors, cell_probabilities, cell_ranges, reducible, statistic_law
 from gaussian.model import GaussianModel
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 # A sum of rounded positive products has an error of a few units in the last place.
 ROUNDING = 1e-15

@@ -27,7 +27,6 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from bap_lp.support.rational import InputError
-from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import risks
 from gaussian.eves import UNIT_LOSS, betting_weights, questions
@@ -35,6 +34,7 @@ from gaussian.laws.owen import prior_risk, wedges
 from gaussian.laws.statistics import statistic_law
 from gaussian.model import BothEves, Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import ROUNDING, CellLaw, cell_law
+from gaussian.real_arrays import Array
 from gaussian.releases import Full
 
 

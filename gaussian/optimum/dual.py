@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from bap_lp.support.rational import InputError
-from gaussian.arrays import Array
 from gaussian.numerics.masses import joint_risks
 from gaussian.optimum.cells import ROUNDING, CellLaw
+from gaussian.real_arrays import Array
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from itertools import pairwise
 from bap_lp.support.risks import Risks
 from gaussian.evaluate import calibrate
 from gaussian.model import Eve, GaussianModel
-from gaussian.optimum.brackets import Bracket, bracket
+from gaussian.optimum.gaussian_brackets import Bracket, bracket
 
 _LARGEST = 64.0  # times the calibrated lam
 

@@ -19,11 +19,11 @@ from scipy.special import ndtr, ndtri
 from bap_lp.model.problem import Problem
 from bap_lp.support.arguments import whole_number
 from bap_lp.support.rational import InputError
-from gaussian.arrays import Array
 from gaussian.eves import betting_weights, cell_words, questions
 from gaussian.model import Eve, GaussianModel, standard_form
 from gaussian.optimum.cells import cell_law
 from gaussian.optimum.rules import BracketRule
+from gaussian.real_arrays import Array
 
 if TYPE_CHECKING:
     from bap_lp import Solution

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaussian.arrays import Array
 from gaussian.optimum.cells import CellLaw
+from gaussian.real_arrays import Array
 
 # Masses that differ by less than this share of P give the same risk in double precision.
 _CLOSE = 1e-18

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from bap_lp.support.arguments import whole_number
 from bap_lp.support.rational import InputError
 from bap_lp.support.risks import Risks
-from gaussian.arrays import Array
 from gaussian.eves import cell_index, questions
 from gaussian.model import Eve, GaussianModel, StandardForm, gaussian_draws, standard_form
 from gaussian.numerics.masses import joint_replies, joint_risks
 from gaussian.numerics.uniforms import uniforms
 from gaussian.optimum.cells import CellLaw, cell_law
+from gaussian.real_arrays import Array
 
 _BLOCK = 200_000
 

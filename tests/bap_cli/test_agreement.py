@@ -13,7 +13,7 @@ import pytest
 from bap_cli.catalogue import catalogue
 from bap_cli.inputs import load
 from bap_cli.main import main
-from bap_cli.report.data import _detail
+from bap_cli.report.page_data import _detail
 from bap_lp import compare, load_mechanism
 
 LARGE = {"location_grid", "raw_records"}

@@ -159,7 +159,7 @@ def test_a_bad_option_of_the_other_commands_is_refused_in_one_line(
 
 
 def test_a_contradiction_is_not_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from gaussian.optimum import brackets
+    from gaussian.optimum import gaussian_brackets as brackets
 
     honest = brackets.dual_value
 

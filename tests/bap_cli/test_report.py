@@ -15,7 +15,7 @@ from strategies import knowing_problems
 from tampering import put
 
 from bap_cli.main import main
-from bap_cli.report.tables import proof_tables
+from bap_cli.report.page_tables import proof_tables
 from bap_lp import Problem, solve
 from bap_lp.files.problems import load_problem
 from bap_lp.questions.path.pieces import lambda_path
@@ -315,7 +315,7 @@ WITHOUT_PROOF = {
     "conditions": (json.dumps(COIN | {"conditions": {"exp_epsilon": 4}}), ""),
     "floats": (json.dumps(COIN | {"data": {"prior": [0.75, 0.25]}}), ""),
     "beliefs": (json.dumps(COIN | {"eve": {"loss": [[0, 1], [10, 0]], "prior": ["1/2", "1/2"]}}), ""),
-    "size": (json.dumps(COIN), "bap_cli.report.tables._SIZE"),
+    "size": (json.dumps(COIN), "bap_cli.report.page_tables._SIZE"),
 }
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from strategies import few_lams, few_states, parts_of, problems
 
 from bap_lp import Conditions, Problem
+from bap_lp.engines.driver import optimise
 from bap_lp.engines.exactly import exact_pair
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import exact_optimum
 from bap_lp.engines.linear.factor import Factor
 from bap_lp.engines.linear.highs import solve_lp
 from bap_lp.engines.rounded import RoundedProgram
-from bap_lp.engines.solve import optimise
 from bap_lp.engines.start import best_release, release_basis
 from bap_lp.engines.ties import joint_ties
 from bap_lp.program.bound import Program, compact

@@ -15,7 +15,7 @@ import pytest
 from bap_lp import Conditions, Problem, solve
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import PRIMAL, loaded_program, run
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.model.sums.arrays import Arrays
 from bap_lp.program.bound import compact
 from bap_lp.support.clock import OutOfTime, time_limited

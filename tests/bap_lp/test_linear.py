@@ -18,8 +18,8 @@ from bap_lp.engines.linear import highs
 from bap_lp.engines.linear.exact_simplex import exact_optimum
 from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.iterative_refinement import refine_in_floats
-from bap_lp.engines.linear.optimum import Infeasible, optimum
-from bap_lp.engines.linear.program import LinearProgram, ProgramBuilder
+from bap_lp.engines.linear.linear_optimum import Infeasible, optimum
+from bap_lp.engines.linear.linear_program import LinearProgram, ProgramBuilder
 from bap_lp.support.rational import EXACT, FLOAT
 
 entries = st.integers(-4, 4)
@@ -200,7 +200,7 @@ def test_looks_leave_the_vertex_that_the_ties_choose(monkeypatch: pytest.MonkeyP
     eve = [[int(d) for d in row] for row in ("101", "010", "011", "001", "000", "110", "101")]
     problem, found = Problem(prior, bob, eve), []
     for rows in (0, 10**9):  # from which programs are solved by looks
-        monkeypatch.setattr("bap_lp.engines.linear.optimum._MANY_ROWS", rows)
+        monkeypatch.setattr("bap_lp.engines.linear.linear_optimum._MANY_ROWS", rows)
         found.append(solve(problem, "1/3", conditions={"margin": 0}).mechanism)
     assert found[0] == found[1]
 

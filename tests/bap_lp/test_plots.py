@@ -27,8 +27,8 @@ from bap_lp import (
     randomised_response_family,
     solve,
 )
-from bap_lp.plots.channels import drawn_channel
-from bap_lp.plots.labels import Labels, _leader, drawable, short
+from bap_lp.plots.channel_pictures import drawn_channel
+from bap_lp.plots.placed_labels import Labels, _leader, drawable, short
 from bap_lp.releases import full, null, randomised_response
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

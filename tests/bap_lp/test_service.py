@@ -11,7 +11,7 @@ import pytest
 
 from bap_lp import Conditions, InputError, Problem, evaluate, lambda_path, solve, verify
 from bap_lp.engines.linear import memory
-from bap_lp.engines.linear.program import ProgramBuilder
+from bap_lp.engines.linear.linear_program import ProgramBuilder
 from bap_lp.support.clock import OutOfTime, check, remaining, time_limited
 from bap_lp.support.rational import FLOAT
 

@@ -11,8 +11,8 @@ from scipy import optimize, special, stats
 
 from bap_lp import Conditions, InputError, Problem, compare, lambda_path, solve
 from discretise import Bracket, absolute, bracket, model, squared, zero_one
-from discretise.continuum.brackets import ModelBracket
-from discretise.continuum.data import _rest, law_of_data
+from discretise.continuum.densities import _rest, law_of_data
+from discretise.continuum.scalar_brackets import ModelBracket
 from discretise.model_files import model_from_dict
 from gaussian import GaussianModel, MeanEve
 
@@ -422,7 +422,7 @@ def test_a_game_that_is_large_is_not_refined_to_the_last_digit(monkeypatch):
     grid = np.linspace(-2, 2, 5).tolist()
     problem = model(stats.norm(), stats.norm, "squared", "squared", bob_decisions=grid, eve_decisions=grid)
     fine = bracket(problem, 0.3)
-    monkeypatch.setattr("discretise.continuum.optimum._WORK", 1e4)
+    monkeypatch.setattr("discretise.continuum.continuum_optimum._WORK", 1e4)
     rough = bracket(problem, 0.3)
     assert fine.width < 1e-9 < rough.width < 1e-4
     assert rough.lower <= fine.lower <= fine.upper <= rough.upper

@@ -16,10 +16,10 @@ from scipy import optimize, stats
 from bap_lp import Mechanism, Problem, solve
 from bap_lp.model.evaluation import risks
 from discretise import bracket, closed_form, model, zero_one
-from discretise.continuum import brackets as model_brackets
 from discretise.continuum import mixtures, panels
+from discretise.continuum import scalar_brackets as model_brackets
+from discretise.continuum.continuum_optimum import RuleOptimum
 from discretise.continuum.envelope import lower_envelope
-from discretise.continuum.optimum import RuleOptimum
 from gaussian import GaussianModel, MaxEve, MeanEve, OneBit
 from gaussian.optimum.cells import cell_law
 from gaussian.optimum.closed_forms import applicable_theorem

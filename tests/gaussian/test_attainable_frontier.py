@@ -5,8 +5,8 @@ import pytest
 
 from bap_lp import Risks
 from gaussian.evaluate import risks
-from gaussian.optimum.brackets import bracket
 from gaussian.optimum.frontier import attainable_frontier
+from gaussian.optimum.gaussian_brackets import bracket
 from gaussian.paper import PAPER_MODEL, PAPER_TABLES
 from gaussian.plots import risk_utility_map
 from gaussian.releases import Full, NoisyMean, Null, OneBit

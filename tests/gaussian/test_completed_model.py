@@ -36,7 +36,7 @@ from gaussian import (
 )
 from gaussian.laws.statistics import statistic_law
 from gaussian.numerics.piecewise import gauss_nodes
-from gaussian.optimum.brackets import bracket as proved_bracket
+from gaussian.optimum.gaussian_brackets import bracket as proved_bracket
 
 PLAIN = GaussianModel(4, 1.2, 0.3, bob_loss=(2.0, 1.0))
 SHIFT, SCALE = 10.0, 2.5

@@ -34,7 +34,7 @@ from gaussian import (
 from gaussian.laws.noisy_full import FINAL, LEVEL, PRODUCT_COUNTS
 from gaussian.paper import PAPER_MODEL as PAPER
 from gaussian.paper import PAPER_TABLES
-from gaussian.tables import computed_families
+from gaussian.risk_tables import computed_families
 
 PAGE = Path(__file__).parents[2] / "docs" / "gaussian.md"
 FAMILIES: dict[str, Any] = {"noisy full": NoisyFull, "noisy mean": NoisyMean, "noisy median": NoisyMedian}

@@ -13,7 +13,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from bap_lp.plots.labels import Labels
+from bap_lp.plots.placed_labels import Labels
 from bap_lp.support.risks import Risks
 from gaussian import MaxEve, MeanEve, NoisyMean, OneBit, calibrate, corner, optimise, risks
 from gaussian.paper import PAPER_MODEL as MODEL

@@ -20,7 +20,7 @@ from flint import fmpq
 
 from bap_lp.engines.linear.factor import Factor, SingularBasis
 from bap_lp.engines.linear.iterative_refinement import refine
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.support.clock import check
 from bap_lp.support.rational import EXACT, Array, floats
 

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bap_lp.engines.linear.program import LinearProgram, basis_places
+from bap_lp.engines.linear.linear_program import LinearProgram, basis_places
 from bap_lp.support.clock import check
 from bap_lp.support.rational import Array, floats
 

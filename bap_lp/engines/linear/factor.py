@@ -11,7 +11,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.engines.linear.core import Core, SingularCore
-from bap_lp.engines.linear.program import LinearProgram, basis_places, ranges
+from bap_lp.engines.linear.linear_program import LinearProgram, basis_places, ranges
 from bap_lp.support.rational import EXACT, Array, common_denominator
 
 Batch = tuple[Array, Array, Array]  # rows, columns (positions in the basis), pivot values

@@ -14,7 +14,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.support.clock import OutOfTime, check, remaining, watched
 from bap_lp.support.rational import Array
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from bap_lp.engines.linear.extended import SPARE, ExtendedBasis, ExtendedProgram, Unsolved, to_floats
 from bap_lp.engines.linear.highs import basic_flags, loaded, run, set_basis
-from bap_lp.engines.linear.program import LinearProgram, basis_places
+from bap_lp.engines.linear.linear_program import LinearProgram, basis_places
 from bap_lp.support.clock import check
 from bap_lp.support.rational import Array
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.engines.solve import optimise
+from bap_lp.engines.driver import optimise
 from bap_lp.engines.ties import Tie, weights
 from bap_lp.model.mechanism import degenerate
 from bap_lp.model.problem import Problem

@@ -29,9 +29,9 @@ import numpy as np
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.obedience import Margin, Obedience
 from bap_lp.conditions.table import TABLE
+from bap_lp.engines.driver import Infeasible
 from bap_lp.engines.form import LinearForm
-from bap_lp.engines.linear.optimum import LongWalk, optimum
-from bap_lp.engines.solve import Infeasible
+from bap_lp.engines.linear.linear_optimum import LongWalk, optimum
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
 from bap_lp.model.sums.arrays import Arrays

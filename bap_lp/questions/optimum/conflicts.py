@@ -21,12 +21,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from bap_lp.conditions.events import plain
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.reading import plain
+from bap_lp.engines.driver import Infeasible, unfeasible
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError
-from bap_lp.engines.linear.optimum import optimum
-from bap_lp.engines.solve import Infeasible, unfeasible
+from bap_lp.engines.linear.linear_optimum import optimum
 from bap_lp.model.calibration import extremes
 from bap_lp.model.problem import Problem
 from bap_lp.program.bound import Dual, Program

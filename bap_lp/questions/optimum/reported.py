@@ -17,7 +17,7 @@ import numpy as np
 from bap_lp.conditions.given import Conditions
 from bap_lp.conditions.max_information import information_reporters
 from bap_lp.engines.conic import ConicPoint, NoMechanism, conic_point
-from bap_lp.engines.solve import Infeasible, nearest_table, slack_program
+from bap_lp.engines.driver import Infeasible, nearest_table, slack_program
 from bap_lp.model.calibration import extremes
 from bap_lp.model.evaluation import risks as risks_of
 from bap_lp.model.problem import Problem

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from bap_lp.engines.driver import Infeasible, optimise, unfeasible
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import SolverError, loaded_program, run
-from bap_lp.engines.solve import Infeasible, optimise, unfeasible
 from bap_lp.model.mechanism import degenerate
 from bap_lp.program.finish import STOPPED, Pair
 from bap_lp.program.lowering import SentSignals

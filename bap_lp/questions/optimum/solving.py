@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.engines.solve import optimise
+from bap_lp.engines.driver import optimise
 from bap_lp.engines.ties import joint_ties
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint as joint_of

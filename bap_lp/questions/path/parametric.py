@@ -25,11 +25,11 @@ import numpy as np
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import filtered, leaving, reduced_cost
 from bap_lp.engines.linear.factor import Factor
-from bap_lp.engines.linear.optimum import optimum
+from bap_lp.engines.linear.linear_optimum import optimum
 from bap_lp.engines.start import release_basis
 from bap_lp.program.bound import Dual
 from bap_lp.questions.optimum.asked import AskedProblem
-from bap_lp.questions.path.envelope import Stretch, SupportLine
+from bap_lp.questions.path.lower_envelope import Stretch, SupportLine
 from bap_lp.support.clock import check
 from bap_lp.support.rational import EXACT, Array, floats
 

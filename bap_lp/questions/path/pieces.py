@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.engines.solve import Infeasible
+from bap_lp.engines.driver import Infeasible
 from bap_lp.model.calibration import lam_of
 from bap_lp.model.evaluation import joint_risks
 from bap_lp.model.problem import Problem
@@ -33,7 +33,7 @@ from bap_lp.questions.optimum.asked import AskedProblem, exactly
 from bap_lp.questions.optimum.conditioned import best_channel
 from bap_lp.questions.optimum.conflicts import refusal, within_range
 from bap_lp.questions.optimum.solving import free_optimum, free_solution
-from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
+from bap_lp.questions.path.lower_envelope import Stretch, SupportLine, envelope
 from bap_lp.questions.path.parametric import Walk
 from bap_lp.questions.path.piece import LoweredPiece, Piece
 from bap_lp.support.display import Displayed, counted, fraction, kind, risks_line

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp import Conditions
-from bap_lp.engines.solve import Infeasible, optimise
+from bap_lp.engines.driver import Infeasible, optimise
 from bap_lp.program.bound import Rows
 from bap_lp.program.lowering import LoweredProblem
 from bap_lp.support.clock import check

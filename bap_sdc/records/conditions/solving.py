@@ -22,8 +22,8 @@ import numpy as np
 
 from bap_lp import Conditions, ConflictError, Problem, solve
 from bap_lp.conditions.base import LOOSE
-from bap_lp.engines.solve import Infeasible
-from bap_lp.engines.solve import optimise as optimal_pair
+from bap_lp.engines.driver import Infeasible
+from bap_lp.engines.driver import optimise as optimal_pair
 from bap_lp.program.bound import Dual, Program, Rows
 from bap_lp.program.finish import STOPPED
 from bap_lp.proof.certificate import Certificate, reported

@@ -27,7 +27,7 @@ import numpy as np
 
 from bap_lp import Conditions
 from bap_lp.conditions.base import LOOSE
-from bap_lp.conditions.reading import all_exact, figure, hundred, plain, read_number, rows_of
+from bap_lp.conditions.events import all_exact, figure, hundred, plain, read_number, rows_of
 from bap_lp.support.display import person
 from bap_lp.support.rational import EXACT, Array, InputError, public, show
 from bap_sdc.records.data.levels import Column

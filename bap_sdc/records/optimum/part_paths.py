@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.program.bound import Dual
-from bap_lp.questions.path.envelope import Stretch, SupportLine, envelope
+from bap_lp.questions.path.lower_envelope import Stretch, SupportLine, envelope
 from bap_lp.support.clock import check, remaining, time_limited
 from bap_lp.support.rational import EXACT, Array
 from bap_sdc.records.optimum.optimise import merged_records, plan

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.engines.linear.program import LinearProgram, from_entries
+from bap_lp.engines.linear.linear_program import LinearProgram, from_entries
 from bap_lp.support.rational import Array, Field, field_of, floats
 
 _NEAREST = 6  # decisions per state to start with

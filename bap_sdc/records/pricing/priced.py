@@ -26,7 +26,7 @@ import numpy as np
 from flint import fmpq
 
 from bap_lp.engines.linear.highs import SolverError, Start, solve_interior, solve_lp
-from bap_lp.engines.linear.optimum import optimum, scaled
+from bap_lp.engines.linear.linear_optimum import optimum, scaled
 from bap_lp.engines.ties import weight_at
 from bap_lp.support.rational import EXACT, TOLERANCE, UNIT, Array, field_of, floats, lifted, objects
 from bap_sdc.records.pricing.master import PricedMaster, PricedProgram, first_columns, smallest

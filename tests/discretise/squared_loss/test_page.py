@@ -11,9 +11,9 @@ from scipy.optimize import minimize_scalar
 
 from bap_lp import evaluate, solve
 from bap_lp.questions.convex.quadratic import quadratic
-from discretise.squared_loss import brackets
-from discretise.squared_loss.brackets import max_bracket
-from discretise.squared_loss.grids import residual_variance, squared_form, squared_grid
+from discretise.squared_loss import squared_brackets as brackets
+from discretise.squared_loss.squared_brackets import max_bracket
+from discretise.squared_loss.squared_grids import residual_variance, squared_form, squared_grid
 from gaussian.paper import PAPER_MODEL as MODEL
 
 PAGE = Path(__file__).parents[3] / "docs" / "proofs" / "squared_loss.md"

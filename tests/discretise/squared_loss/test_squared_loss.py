@@ -9,9 +9,15 @@ from numpy.polynomial import Polynomial
 
 from bap_lp import InputError, Mechanism, evaluate, solve
 from bap_lp.questions.convex.quadratic import quadratic
-from discretise.squared_loss import brackets as squared_brackets
-from discretise.squared_loss.brackets import max_bracket
-from discretise.squared_loss.grids import mean_cells, residual_cells, residual_variance, squared_form, squared_grid
+from discretise.squared_loss import squared_brackets as squared_brackets
+from discretise.squared_loss.squared_brackets import max_bracket
+from discretise.squared_loss.squared_grids import (
+    mean_cells,
+    residual_cells,
+    residual_variance,
+    squared_form,
+    squared_grid,
+)
 from gaussian import GaussianModel
 from gaussian.paper import PAPER_MODEL as MODEL
 

@@ -9,7 +9,7 @@ from matplotlib.path import Path as Outline
 
 from discretise import bracket
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve
-from gaussian.optimum.plots import rule_picture
+from gaussian.optimum.optimum_plots import rule_picture
 from gaussian.paper import PAPER_MODEL as MODEL
 
 matplotlib.use("agg")

@@ -12,7 +12,7 @@ import pytest
 
 from discretise import bracket, closed_form
 from gaussian import BothEves, Eve, GaussianModel, MaxEve, MeanEve, mean_plateau_edge
-from gaussian.optimum.brackets import Bracket
+from gaussian.optimum.gaussian_brackets import Bracket
 
 # (n, prior_sd, c_B, Eve, lam): the first two had lower > upper when thresholds went through tau = pi(t)
 CASES: list[tuple[int, float, float, Eve, float | str]] = [

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
-from discretise.continuum.brackets import ModelBracket
+from bap_lp.plots import placed_labels as lt
+from discretise.continuum.scalar_brackets import ModelBracket
 from discretise.losses import jumps
 
 _POINTS = 600

@@ -11,14 +11,14 @@ from collections.abc import Callable
 import numpy as np
 
 from bap_lp import InputError
+from discretise.continuum.continuum_optimum import DataLaw
 from discretise.continuum.mixtures import PriorMixture
-from discretise.continuum.optimum import DataLaw
 from discretise.continuum.panels import INTEGRAL, Functions, PanelLaw, resolve
 from discretise.laws import Likelihood, predictive
 from discretise.losses import eve_slices, eve_table, loss_table
 from discretise.models import ScalarModel
 from discretise.tails import NEGLIGIBLE, check_reach
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _TAILS = 10.0 ** -np.arange(1, 17)
 _QUANTILES = np.concatenate([_TAILS[::-1], np.linspace(0.2, 0.8, 7), 1 - _TAILS[:15]])

@@ -35,9 +35,9 @@ from scipy.special import ndtr
 
 from bap_lp import InputError, Risks
 from bap_lp.support.rational import number
-from discretise.squared_loss.grids import Cells, mean_cells, residual_cells, squared_form
+from discretise.squared_loss.squared_grids import Cells, mean_cells, residual_cells, squared_form
 from gaussian import GaussianModel
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _RESIDUAL_CELLS = 1500  # cells of D in the strips; at n = 5 they raise the upper bound by about 1e-6
 _ROUNDING = 1e-11

@@ -27,8 +27,8 @@ from bap_lp import InputError, Mechanism, Problem, Risks
 from bap_lp.questions.convex.linear_releases import Quadratic, Squared
 from bap_lp.questions.convex.quadratic import quadratic
 from gaussian import GaussianModel, max_residual_cdf, max_residual_support
-from gaussian.arrays import Array
 from gaussian.numerics.piecewise import gauss_nodes
+from gaussian.real_arrays import Array
 
 _FAR = 12.0  # standard deviations of xbar; beyond them lies less than 1e-32
 _DEAD = 1e-14  # cells of less mass are left out

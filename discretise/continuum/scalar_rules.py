@@ -23,10 +23,10 @@ from bap_lp.support.arguments import whole_number
 from bap_lp.support.display import Displayed
 from discretise.losses import eve_slices, names
 from discretise.models import GriddedProblem, ScalarModel
-from gaussian.arrays import Array
 from gaussian.numerics.uniforms import uniforms
 from gaussian.optimum.regions import interval_words
 from gaussian.optimum.rules import SimulatedRisks
+from gaussian.real_arrays import Array
 
 _BLOCK = 200_000
 _LISTED = 6

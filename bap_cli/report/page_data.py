@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bap_cli.report.conditions import conditions_for_people
+from bap_cli.report.page_tables import pair, proof_tables, release_lines, slider
 from bap_cli.report.sign import asked_uniqueness, signing
-from bap_cli.report.tables import pair, proof_tables, release_lines, slider
 from bap_lp.conditions.given import Conditions
 from bap_lp.model.agents import Agent, values_of
 from bap_lp.model.calibration import extremes, lam_of

@@ -27,7 +27,7 @@ import numpy as np
 from bap_lp.engines.linear.exact_simplex import Infeasible, LongWalk, Optimum, at_vertex, exact_optimum
 from bap_lp.engines.linear.highs import SolverError, Start, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine
-from bap_lp.engines.linear.program import LinearProgram
+from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.support.display import counted
 from bap_lp.support.rational import EXACT, Array, InputError, floats
 

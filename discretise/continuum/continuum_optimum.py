@@ -25,7 +25,7 @@ from discretise.continuum.envelope import lower_envelope
 from discretise.continuum.panels import PanelLaw
 from discretise.continuum.tidy import RuleTable, gathered
 from discretise.pace import wait
-from gaussian.arrays import Array
+from gaussian.real_arrays import Array
 
 _ROUNDS = 14
 _CLOSE = 3e-13  # of the losses: no further cut

@@ -13,8 +13,8 @@ import numpy as np
 from bap_lp.engines.exactly import exact_pair
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.in_floats import FloatSolver, free_pair, inner_channel, slack_program
-from bap_lp.engines.linear.optimum import Infeasible, optimum
-from bap_lp.engines.linear.program import ProgramBuilder
+from bap_lp.engines.linear.linear_optimum import Infeasible, optimum
+from bap_lp.engines.linear.linear_program import ProgramBuilder
 from bap_lp.engines.ties import Tie
 from bap_lp.program.bound import Dual, Program
 from bap_lp.program.finish import Pair

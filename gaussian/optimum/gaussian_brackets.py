@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bap_lp.support.rational import InputError, number
-from gaussian.arrays import Array
 from gaussian.evaluate import calibrate
 from gaussian.eves import cell_words, questions
 from gaussian.model import Eve, GaussianModel, standard_form
@@ -26,8 +25,9 @@ from gaussian.optimum.dual import dual_value, split_risks
 from gaussian.optimum.reduction import allocate
 from gaussian.optimum.regions import DataRegion, describe_rule, rule_regions
 from gaussian.optimum.rules import BracketRule
+from gaussian.real_arrays import Array
 from gaussian.releases import NAMES, OneBit
-from gaussian.tables import TableRow, table
+from gaussian.risk_tables import TableRow, table
 from gaussian.tuning import optimise
 
 
@@ -78,7 +78,7 @@ class Bracket(AttainedBracket):
         theorem: the closed form that applies; None if only the general theorem does.
 
     >>> from gaussian import GaussianModel, MeanEve
-    >>> from gaussian.optimum.brackets import bracket
+    >>> from gaussian.optimum.gaussian_brackets import bracket
     >>> bracket(GaussianModel(n=5, prior_sd=1.0, bob_threshold=0.0), MeanEve(0.5))
     <Bracket: -0.1854200 <= R_A <= -0.1854200 at lam = 1.12993, release 1 when xbar > -0.416415, else 0>
     """

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 
 from bap_lp.support.display import Displayed
 from bap_lp.support.risks import Risks
-from gaussian.arrays import Array
 from gaussian.corners import corner
 from gaussian.evaluate import calibrate, risks
 from gaussian.laws.mean import mean_bob_law, mean_eve_law
 from gaussian.laws.noisy_full import CURVE, Effort
 from gaussian.model import BothEves, Eve, GaussianModel, MaxEve, MeanEve, StandardForm, standard_form
 from gaussian.numerics.masses import bit_risk
+from gaussian.real_arrays import Array
 from gaussian.releases import NAMES, Full, NoisyFull, NoisyMean, NoisyMedian, Null, OneBit, ReleaseFamily
 from gaussian.tuning import optimise
 

@@ -22,8 +22,8 @@ from bap_lp.model.evaluated import Signal
 from bap_lp.model.evaluation import evaluate
 from bap_lp.model.mechanism import Mechanism
 from bap_lp.model.problem import Problem
-from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
+from bap_lp.plots import placed_labels as lt
 from bap_lp.support.display import counted, decided
 from bap_lp.support.rational import Array, InputError, array, floats, public
 from bap_lp.support.risks import Number

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions, conditions_of_each, demands_of_each
-from bap_lp.engines.solve import Infeasible, optimise, unfeasible
+from bap_lp.engines.driver import Infeasible, optimise, unfeasible
 from bap_lp.engines.ties import Tie
 from bap_lp.engines.ties import weights as fixed_weights
 from bap_lp.model.problem import Problem

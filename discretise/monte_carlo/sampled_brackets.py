@@ -30,8 +30,8 @@ from discretise.extensions import rule_of
 from discretise.losses import names
 from discretise.monte_carlo.confidence import interval_terms, largest_mean
 from discretise.samples import Draws, SampledProblem, draw_block
-from gaussian.arrays import Array
-from gaussian.optimum.brackets import price_of
+from gaussian.optimum.gaussian_brackets import price_of
+from gaussian.real_arrays import Array
 
 _BLOCK = 100_000
 _FIT = 100_000  # draws on which Eve's replies are fitted

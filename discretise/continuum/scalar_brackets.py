@@ -19,13 +19,13 @@ import numpy as np
 
 from bap_lp import InputError, Risks
 from bap_lp.support.display import Displayed
-from discretise.continuum.data import law_of_data
-from discretise.continuum.optimum import DataLaw, RuleOptimum, optimise_rule
-from discretise.continuum.rules import ScalarRule
+from discretise.continuum.continuum_optimum import DataLaw, RuleOptimum, optimise_rule
+from discretise.continuum.densities import law_of_data
+from discretise.continuum.scalar_rules import ScalarRule
 from discretise.losses import Asymmetric, Loss, names
 from discretise.models import GriddedProblem, ScalarModel
-from gaussian.arrays import Array
-from gaussian.optimum.brackets import AttainedBracket, price_of
+from gaussian.optimum.gaussian_brackets import AttainedBracket, price_of
+from gaussian.real_arrays import Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from bap_lp.plots import labels as lt
 from bap_lp.plots import palette as pt
+from bap_lp.plots import placed_labels as lt
 from gaussian.eves import MaxEve, MeanEve, questions
 from gaussian.laws.residual import max_residual_cdf, max_residual_support
 from gaussian.model import GaussianModel
-from gaussian.optimum.brackets import Bracket
+from gaussian.optimum.gaussian_brackets import Bracket
 
 _REACH = 3.2  # standard deviations of xbar shown on either side
 _CELLS = 240

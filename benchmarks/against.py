@@ -1,9 +1,9 @@
 """Two checkouts on the same random problems: python -m benchmarks.against OTHER [COUNT [SEED]].
 
 OTHER is a folder with a checkout and, if it has one, its `.venv`. Every case is drawn from its number, solved in a
-process of its own checkout, and compared: value, bound and risks as rationals, refusals by their kind, the mechanism
-where it is the only one. A mechanism that differs is judged by `uniqueness` or, under conditions, by a second solution
-with other costs among the optima, so that a difference is reported only where it is one.
+process of its own checkout, and compared: value, bound and risks as rationals, refusals by their kind, and the
+mechanism where `uniqueness` says that it is the only one. Under conditions and own beliefs that is not asked: there
+the mechanisms that agree are only counted.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def answered(case: Case) -> Case:
         out = dict(given)
         for name, key in (("min_eve_risk", "eve"), ("max_bob_risk", "bob")):
             if name in out:
-                ends = [getattr(bap_lp.evaluate(about, q).risks, key) for q in (_full(about), _null(about))]
+                ends = [getattr(bap_lp.evaluate(about, q).risks, key) for q in usual(about)]
                 out[name] = ends[0] + (ends[1] - ends[0]) * F(out[name].partition(" ")[2])
         return Conditions(**out) if out else None
 
@@ -212,16 +212,11 @@ def answered(case: Case) -> Case:
         return {"late": True}
 
 
-def _full(about: Any) -> Any:
-    from bap_lp import Mechanism
+def usual(about: Any) -> tuple[Any, Any]:
+    """Its full and its null release."""
+    from bap_lp import releases
 
-    return Mechanism([[int(x == s) for s in range(len(about.p))] for x in range(len(about.p))])
-
-
-def _null(about: Any) -> Any:
-    from bap_lp import Mechanism
-
-    return Mechanism([[1]] * len(about.p))
+    return releases.full(about), releases.null(about)
 
 
 def _asked(bap_lp: Any, case: Case, about: Any, conditions: Any, others: list[Any]) -> Case:
@@ -235,7 +230,7 @@ def _asked(bap_lp: Any, case: Case, about: Any, conditions: Any, others: list[An
         path = bap_lp.lambda_path(about, conditions=conditions)
         return {"breakpoints": list(map(str, path.breakpoints)), "values": [str(path.value(F(k, 3))) for k in range(8)]}
     if question == "sdc":
-        ends = [bap_lp.evaluate(about, q(about)).risks.bob for q in (_full, _null)]
+        ends = [bap_lp.evaluate(about, q).risks.bob for q in usual(about)]
         found = bap_lp.sdc(about, max_bob_risk=ends[0] + (ends[1] - ends[0]) * F(case["at"]))
         return {"risks": [str(found.risks.bob), str(found.risks.eve)]}
     if question == "unique":

@@ -105,7 +105,9 @@ class Conditions:
 
     def kinds(self) -> dict[str, type[Condition]]:
         """The entry of the table that each condition that is set belongs to."""
-        return {name: _owners()[name] for name in vars(self)["_given"]}
+        given = vars(self)["_given"]
+        owners = _owners() if given else {}
+        return {name: owners[name] for name in given}
 
     def demanded(self) -> dict[str, Conditions]:
         """Its single demands by label, each alone: what one kind of condition asks for, or one entry of its list."""
@@ -158,8 +160,11 @@ def _owners() -> dict[str, type[Condition]]:
     """Every field with its entry of the table: twenty files that a problem without conditions does not need."""
     from bap_lp.conditions.table import TABLE
 
-    found = {name: kind for kind in reversed(TABLE.values()) for name in reversed(kind.fields())}
-    return dict(reversed(found.items()))  # of several, the first
+    out: dict[str, type[Condition]] = {}
+    for kind in TABLE.values():
+        for name in kind.fields():
+            out.setdefault(name, kind)  # of several, the first
+    return out
 
 
 def _read(given: dict[str, Any]) -> dict[str, Any]:

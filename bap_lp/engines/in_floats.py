@@ -18,7 +18,7 @@ from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.exact_simplex import FEW_ROWS, Infeasible
 from bap_lp.engines.linear.highs import SolverError, solve_lp
 from bap_lp.engines.linear.iterative_refinement import refine, refine_in_floats
-from bap_lp.engines.linear.linear_optimum import scaled
+from bap_lp.engines.linear.linear_optimum import QUIET, scaled
 from bap_lp.engines.rounded import RoundedProgram
 from bap_lp.engines.start import best_release, choose
 from bap_lp.engines.ties import Tie
@@ -133,14 +133,14 @@ class FloatSolver:
         self.mass = floats(program.mass)[:, None]
 
     def solve(self) -> Pair:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            guess = self._in_floats()
+        guess = self._in_floats()
         if guess is None:
             return best_of(self.pairs)
         if self.pairs and self.program.cost.size * max([1, *(o.columns for o in self.program.observers)]) > _MANY:
             return best_of(self.pairs)
         return self._exactly(guess)
 
+    @QUIET
     def _in_floats(self) -> Array | None:
         """The basis from which exact arithmetic goes on; None if the gap is small."""
         small, columns, rows = self.small.scaled

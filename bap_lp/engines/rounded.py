@@ -11,7 +11,7 @@ import numpy as np
 
 from bap_lp.engines.form import LinearForm
 from bap_lp.engines.linear.highs import FloatVertex, SolverError, Start, interior_basis, solve_lp
-from bap_lp.engines.linear.linear_optimum import scaled
+from bap_lp.engines.linear.linear_optimum import QUIET, scaled
 from bap_lp.engines.linear.linear_program import LinearProgram
 from bap_lp.engines.start import best_release, choose, release_basis
 from bap_lp.engines.ties import Tie
@@ -23,8 +23,6 @@ from bap_lp.support.rational import Array, floats
 if TYPE_CHECKING:
     from bap_lp.engines.substitution import Substitution
 
-# what is beyond the range of floats is infinite or undefined, and is found in rationals
-_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 _CHOSEN = 1000  # probabilities of a float program up to which the weights choose among its most private optima
 _NOISE, _MORE_PRIVATE = 1e-5, 1e-3  # of the largest cost, and of lam
 
@@ -69,7 +67,7 @@ class RoundedProgram:
         return np.zeros(self.program.shape) if last is None else floats(last)
 
     @cached_property
-    @_QUIET
+    @QUIET
     def start(self) -> Start | None:
         """The basis of the best usual release, and what takes over from there; with half the rows, of that optimum."""
         if self.substitution is not None:
@@ -86,7 +84,7 @@ class RoundedProgram:
         others = {"states": lambda _: self.many_states()[2], "interior": interior_basis, "dual": None}
         return Start(basic, choice.pivots, others[choice.then])
 
-    @_QUIET
+    @QUIET
     def vertex(self, basic: Array | None = None, ties: Sequence[Tie] | None = None) -> FloatVertex:
         """From the start or from a basis, with all ties or some of them."""
         lp, columns, rows = self.scaled
@@ -110,7 +108,7 @@ class RoundedProgram:
 
         return Substitution.of(self.program.rounded, self.form)
 
-    @_QUIET
+    @QUIET
     def perturbed(self) -> Array:
         """The basis of a free problem with costs perturbed as the ties choose: most often the vertex they lead to.
 

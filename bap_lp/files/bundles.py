@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from bap_lp.conditions.given import Conditions
-from bap_lp.conditions.table import LIBRARY
 from bap_lp.files.certificates import certificate_document, certificate_from_dict
 from bap_lp.files.effort import check_effort, limits_needed, proof_steps
 from bap_lp.files.mechanisms import MECHANISM, mechanism_document, mechanism_from_dict
@@ -44,8 +43,8 @@ from bap_lp.proof.statement import statement_of
 from bap_lp.support.display import Displayed
 from bap_lp.support.documents import check, document_of, dumps, located, read_bytes, source_name
 from bap_lp.support.labels import weight_of
-from bap_lp.support.proof_tables import long_number
-from bap_lp.support.rational import EXACT, Array, InputError, field_of, number, public, text
+from bap_lp.support.proof_tables import long_number, sparse_table
+from bap_lp.support.rational import EXACT, InputError, field_of, number, public, text
 from bap_lp.support.writing import write_bundle
 
 FORMAT = "bap-lp bundle 2"
@@ -194,6 +193,10 @@ def bundle_files(
 def _rows(problem: Any, certificate: Certificate) -> dict[str, Any]:
     """The rows of conditions that are not the library's: `verify_standalone` knows them by nothing else."""
     own = {kind.name for one in (certificate.conditions, *certificate.conditions_of) for kind in one.kinds().values()}
+    if not own:
+        return {}
+    from bap_lp.conditions.table import LIBRARY  # twenty files, which are read already where a condition is set
+
     if not (own := own - {kind.name for kind in LIBRARY}):
         return {}
     if certificate.kind != "release":
@@ -206,13 +209,8 @@ def _rows(problem: Any, certificate: Certificate) -> dict[str, Any]:
             raise InputError("conditions", None, f"{rows.name} has rows that are not about the channel alone")
         entries = np.zeros((len(rows), *program.shape), dtype=object) + EXACT.zero
         np.add.at(entries, rows.entries[:3], rows.entries[3])
-        parts = {"entries": entries, "rhs": rows.rhs}
-        out[rows.name] = {name: {"shape": [*table.shape], "at": _nonzero(table)} for name, table in parts.items()}
+        out[rows.name] = {"entries": sparse_table(entries), "rhs": sparse_table(rows.rhs)}
     return {"rows": out}
-
-
-def _nonzero(table: Array) -> list[list[Any]]:
-    return [[*place, str(table[tuple(place)])] for place in np.argwhere(table != 0).tolist()]
 
 
 def with_manifest(

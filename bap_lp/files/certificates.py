@@ -38,7 +38,7 @@ from bap_lp.proof.cases import Case
 from bap_lp.proof.certificate import Certificate, ConflictError
 from bap_lp.support.display import clean
 from bap_lp.support.documents import check, dumps, located, read_document, source_name
-from bap_lp.support.proof_tables import proof_table, read_proof_table, signed_number
+from bap_lp.support.proof_tables import proof_table, read_proof_table, signed_number, sparse_table
 from bap_lp.support.rational import EXACT, Array, InputError, public, text
 from bap_lp.support.writing import write_files
 
@@ -226,10 +226,7 @@ def _exactly(value: Any) -> str:
 
 
 def _dual_document(dual: Dual) -> dict[str, Any]:
-    weights = {
-        name: {"shape": [len(w)], "at": [[k, str(w[k])] for k in np.flatnonzero(w != 0).tolist()]}
-        for name, w in dual.weights.items()
-    }
+    weights = {name: sparse_table(w) for name, w in dual.weights.items()}
     return {"replies": {name: proof_table(u) for name, u in dual.replies.items()}, "weights": weights}
 
 

@@ -56,12 +56,17 @@ def proof_table(table: Array) -> Any:
     """A table of a proof, in the shortest of its forms; floats are the fractions they are."""
     exact = EXACT.array(table)
     if exact.ndim == 2 and 4 * np.count_nonzero(exact) < exact.size > _SHORT:
-        at = [[*place, str(exact[tuple(place)])] for place in np.argwhere(exact != 0).tolist()]
-        return {"shape": list(exact.shape), "at": at}
+        return sparse_table(exact)
     common = common_denominator(exact)
     if common.q == 1 and common.p > _READABLE and common.p.bit_length() <= _COMMON:
         return {"over": str(common), "rows": [[str(v) for v in row] for row in (exact * common).tolist()]}
     return texts(exact)
+
+
+def sparse_table(exact: Array) -> dict[str, Any]:
+    """A table of any number of dimensions without its zeros."""
+    at = [[*place, str(exact[tuple(place)])] for place in np.argwhere(exact != 0).tolist()]
+    return {"shape": list(exact.shape), "at": at}
 
 
 def read_proof_table(value: Any, field: str, ndim: int | None = None) -> Array:

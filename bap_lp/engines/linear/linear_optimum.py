@@ -37,10 +37,10 @@ __all__ = ["Infeasible", "LongWalk", "Optimum", "optimum", "scaled"]
 
 
 # what is beyond the range of floats is infinite or undefined, is not accepted, and is found in rationals
-_QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
-@_QUIET
+@QUIET
 def optimum(
     lp: LinearProgram,
     *,
@@ -124,7 +124,7 @@ def _by_simplex(found: Optimum, refined: str = "") -> Optimum:
     return replace(found, how=f"HiGHS simplex{refined}, {found.how}")
 
 
-@_QUIET
+@QUIET
 def scaled(lp: LinearProgram) -> tuple[LinearProgram, Array, Array]:
     """The float program at ordinary size, and the factors that bring its z and y back."""
     kinds = int(lp.row_kind.max(initial=0)) + 1, int(lp.column_kind.max(initial=0)) + 1
